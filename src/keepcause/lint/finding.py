@@ -1,0 +1,111 @@
+"""What a rule says about one place in one file, as plain frozen data; imports the standard library only."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """A range of source text: lines count from 1, columns from 0 in characters; the end is exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+class Safety(enum.StrEnum):
+    """Whether a fix changes only what an error shows (safe) or may change more (unsafe)."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+class EditKind(enum.StrEnum):
+    """The changes that the codemod knows; each one concerns a single statement or `except` header."""
+
+    BIND_CAUGHT = "bind-caught"
+    """`except X:` becomes `except X as TEXT:` (a bare `except:` becomes `except BaseException as TEXT:`)."""
+    SET_CAUSE = "set-cause"
+    """`raise Y from None` or `raise Y` becomes `raise Y from TEXT`."""
+    DROP_CAUSE = "drop-cause"
+    """`raise Y from None` becomes `raise Y`."""
+    RERAISE = "reraise"
+    """`raise e from None` becomes `raise`."""
+    LIST_CALL = "list-call"
+    """The target `x` becomes `list(x)`; a generator expression that is a call's only argument keeps that call."""
+    LIST_DISPLAY = "list-display"
+    """The target `x` becomes `[*x]`, for places where `list` is not the builtin; `(a for a in b)` becomes `[a for a in b]`."""
+    LIST_FIELD = "list-field"
+    """The target, an f-string field `{x}`, `{x!r}` or `{x=}`, shows `list(x)`; `{x=}` keeps its label as text."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One change inside one statement.
+
+    `statement` is the statement's (or the whole exception handler's) span. `target` is the path of field names and list
+    indexes from that statement's AST node to the node that changes, empty for the statement itself: positions inside f-strings are not
+    reliable before Python 3.12, paths are. `text` is the new name where the kind takes one.
+    """
+
+    kind: EditKind
+    statement: Span
+    target: tuple[str | int, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A repair: all of its edits or none."""
+
+    safety: Safety
+    title: str
+    edits: tuple[Edit, ...]
+
+
+class Grade(enum.StrEnum):
+    """How sure it is that a function runs while a worker starts; see `keepcause trace`."""
+
+    SURE = "sure"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One function on a worker-init path, with the reason why it follows from the step before it."""
+
+    function: str
+    file: str
+    line: int
+    why: str
+
+
+@dataclass(frozen=True)
+class WorkerInit:
+    """Why a function is on a worker-init path: the chain from the root down to it."""
+
+    grade: Grade
+    path: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fault in one file.
+
+    `span` is what is reported and underlined; `statement` is what a `noqa` comment on any of its lines covers. `no_fix` says why there
+    is no fix, where there is none. `function` is the line of the innermost enclosing `def`, 0 for module level: the
+    worker-init evidence is looked up by it.
+    """
+
+    code: str
+    message: str
+    span: Span
+    statement: Span
+    function: int = 0
+    fix: Fix | None = None
+    no_fix: str = ""
+    worker_init: WorkerInit | None = field(default=None)
