@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tokenize
+import warnings
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -151,7 +152,9 @@ def follow(top: ast.AST, path: tuple[str | int, ...]) -> ast.AST:
 def parse(text: str) -> ast.Module:
     """The syntax tree of `text`; raises SourceError where there is none."""
     try:
-        return ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
     except SyntaxError as error:
         raise SourceError(error.msg, error.lineno or 0) from error
     except ValueError as error:
