@@ -32,7 +32,7 @@ def broken_claims(before: str, after: str) -> list[str]:
 
 
 def run(*command: str | Path, expect: int, cwd: Path = ROOT) -> str:
-    """Run Python with `command`, show both it and its output, and return the output; the demo ends if the exit code is another."""
+    """Show `python command` and what it prints, and return that; another exit code than `expect` ends the demo."""
     print("$", "python", *command, flush=True)
     done = subprocess.run(
         [sys.executable, *command], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120
