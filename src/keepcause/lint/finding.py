@@ -37,7 +37,7 @@ class EditKind(enum.StrEnum):
     LIST_CALL = "list-call"
     """The target `x` becomes `list(x)`; a generator expression that is a call's only argument keeps that call."""
     LIST_DISPLAY = "list-display"
-    """The target `x` becomes `[*x]`, for places where `list` is not the builtin; `(a for a in b)` becomes `[a for a in b]`."""
+    """The target `x` becomes `[*x]`, for where `list` is not the builtin; `(a for a in b)` becomes `[a for a in b]`."""
     LIST_FIELD = "list-field"
     """The target, an f-string field `{x}`, `{x!r}` or `{x=}`, shows `list(x)`; `{x=}` keeps its label as text."""
 
@@ -46,9 +46,9 @@ class EditKind(enum.StrEnum):
 class Edit:
     """One change inside one statement.
 
-    `statement` is the statement's (or the whole exception handler's) span. `target` is the path of field names and list
-    indexes from that statement's AST node to the node that changes, empty for the statement itself: positions inside f-strings are not
-    reliable before Python 3.12, paths are. `text` is the new name where the kind takes one.
+    `statement` is the statement's (or the whole exception handler's) span. `target` is the path of field names and
+    list indexes from that statement's AST node to the node that changes, empty for the statement itself: positions
+    inside f-strings are not reliable before Python 3.12, paths are. `text` is the new name where the kind takes one.
     """
 
     kind: EditKind
@@ -96,9 +96,9 @@ class WorkerInit:
 class Finding:
     """One fault in one file.
 
-    `span` is what is reported and underlined; `statement` is what a `noqa` comment on any of its lines covers. `no_fix` says why there
-    is no fix, where there is none. `function` is the line of the innermost enclosing `def`, 0 for module level: the
-    worker-init evidence is looked up by it.
+    `span` is what is reported and underlined; `statement` is what a `noqa` comment on any of its lines covers.
+    `no_fix` says why there is no fix, where there is none. `function` is the line of the innermost enclosing `def`, 0
+    for module level: the worker-init evidence is looked up by it.
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""One file's bytes -> encoding, text, syntax tree, parents and character positions; imports the standard library only."""
+"""One file's bytes -> encoding, text, syntax tree, parents, character positions; imports the standard library only."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from keepcause.lint.finding import Span
+from keepcause.lint.scope import Scopes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NEWLINE = re.compile(r"\r\n|\r|\n")
 _NEWLINE_BYTES = re.compile(rb"\r\n|\r|\n")
-FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-SCOPE = (*FUNCTION, ast.ClassDef)
 
 
 class SourceError(Exception):
@@ -86,6 +85,11 @@ class Source:
                 parents[child] = node
                 stack.append(child)
         return parents
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """What each name of the file means where."""
+        return Scopes(self.tree)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around `node`, innermost first."""

@@ -1,0 +1,83 @@
+"""What a rule is, and the registry of all rules; standard library only."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import importlib
+import inspect
+import pkgutil
+from typing import TYPE_CHECKING, ClassVar
+
+from keepcause.lint.finding import Finding, Fix
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterator
+
+    from keepcause.lint.source import Source
+
+
+class Where(enum.Enum):
+    """Which findings of a rule count."""
+
+    EVERYWHERE = enum.auto()
+    WORKER_INIT = enum.auto()
+    """Only those on a worker-init path."""
+
+
+class Rule:
+    """One kind of fault: a pure function of one file's source.
+
+    A subclass's docstring is its documentation. Its first line sums the rule up; the headings `What it does`, `Why it
+    is bad`, `Bad`, `Good`, `Fix safety` and, where there are any, `Options` follow.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    message: ClassVar[str]
+    where: ClassVar[Where]
+    on_by_default: ClassVar[bool] = True
+    fixes: ClassVar[str]
+    """What the fix is, in a few words; `none` where the rule has none."""
+    nodes: ClassVar[tuple[type[ast.AST], ...]]
+
+    def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
+        """The findings at `node`, which is one of `nodes`."""
+        raise NotImplementedError
+
+    def found(self, node: ast.stmt, source: Source, fix: Fix | str, message: str = "") -> Finding:
+        """A finding that reports and covers the statement `node`; `fix` may be the reason why there is none."""
+        span = source.span(node)
+        function = source.function(node)
+        return Finding(
+            code=self.code,
+            message=message or self.message,
+            span=span,
+            statement=span,
+            function=function.lineno if function else 0,
+            fix=fix if isinstance(fix, Fix) else None,
+            no_fix=fix if isinstance(fix, str) else "",
+        )
+
+    @classmethod
+    def documentation(cls) -> str:
+        """The rule's page in Markdown, below its title."""
+        return inspect.cleandoc(cls.__doc__ or "")
+
+
+@functools.cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule in the folder `rules`, by code."""
+    from keepcause.lint import rules
+
+    modules = [
+        importlib.import_module(f"{rules.__name__}.{module.name}") for module in pkgutil.iter_modules(rules.__path__)
+    ]
+    classes = {
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module.__name__
+    }
+    return tuple(sorted((rule() for rule in classes), key=lambda rule: rule.code))

@@ -1,0 +1,81 @@
+"""KC101: `raise ... from None` where a worker starts."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from keepcause.lint import cause
+from keepcause.lint.rule import Rule, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from keepcause.lint.finding import Finding
+    from keepcause.lint.source import Source
+
+
+class RaiseFromNone(Rule):
+    """`raise ... from None` hides why a worker failed to start.
+
+    ## What it does
+
+    Finds `raise ... from None` inside an exception handler, in code that runs while a worker process, actor or rank
+    starts, or while its parent waits for it to be ready. Exceptions that steer the program, such as `StopIteration` and
+    `CancelledError`, are left alone.
+
+    ## Why it is bad
+
+    `from None` leaves the caught exception out of the traceback. In a program of many processes that traceback is
+    often all that reaches the person who has to find the fault: "worker failed to initialize", and not one word of
+    the missing file or the refused device.
+
+    Where the caught exception is only what the parent sees of a worker's death (`EOFError`, `BrokenPipeError`,
+    `ConnectionResetError`, `queue.Empty`, `TimeoutError`, `BrokenProcessPool`, ray's `ActorDiedError`), the cause
+    itself is still in the child: `from` keeps the symptom, `keepcause.guard` and `keepcause.wait_for_workers` bring
+    the cause.
+
+    ## Bad
+
+    ```python
+    class Worker:
+        def init_device(self):
+            try:
+                self.device = open_device(self.rank)
+            except OSError:
+                raise RuntimeError(f"rank {self.rank} has no device") from None
+    ```
+
+    ## Good
+
+    ```python
+    class Worker:
+        def init_device(self):
+            try:
+                self.device = open_device(self.rank)
+            except OSError as e:
+                raise RuntimeError(f"rank {self.rank} has no device") from e
+    ```
+
+    ## Fix safety
+
+    Safe where the raise builds a new exception: only the traceback changes. Unsafe where what is raised may have a
+    cause of its own, or where the author put the traceback into the text. There is no fix where the caught name is
+    bound anew before the raise, where a method of the caught exception makes the new one, or where the raise sets its
+    own traceback.
+    """
+
+    code = "KC101"
+    name = "raise-from-none"
+    message = "`raise ... from None` hides why a worker failed to start"
+    where = Where.WORKER_INIT
+    fixes = "safe"
+    nodes = (ast.Raise,)
+
+    def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
+        """Yield a finding for a `from None` inside a handler."""
+        match node:
+            case ast.Raise(exc=ast.expr(), cause=ast.Constant(value=None)):
+                caught = cause.caught_at(node, source)
+                if caught is not None and not cause.is_control_flow(node, source):
+                    yield self.found(node, source, cause.chain(node, caught, source))
