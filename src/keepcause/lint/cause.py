@@ -1,4 +1,4 @@
-"""The handler that a `raise` lies in, and the repair that gives it the caught exception as cause; standard library only."""
+"""The handler that a `raise` lies in, and the repair that chains it to what was caught; standard library only."""
 
 from __future__ import annotations
 

@@ -42,6 +42,10 @@ class Rule:
     """What the fix is, in a few words; `none` where the rule has none."""
     nodes: ClassVar[tuple[type[ast.AST], ...]]
 
+    def possible(self, data: bytes) -> bool:
+        """Whether a file with these bytes may hold a finding; must never be wrongly false, and should be quick."""
+        return True
+
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """The findings at `node`, which is one of `nodes`."""
         raise NotImplementedError

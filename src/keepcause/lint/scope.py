@@ -7,6 +7,8 @@ A *reference* is a dotted string that says what an expression means without runn
 - `:WorkerProc.run`: a definition of this module, by its qualified name;
 - `X()`: what calling `X` returns, so `:WorkerProc().run` is a method of an instance;
 - `super(:WorkerProc).run`: a method looked up behind that class.
+
+`functools.partial(f, ...)` stands for `f`.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binding:
-    """One place that binds a name. `target` is what an import names; `value` is what an assignment assigns."""
+    """One place that binds a name. `target` is what an import names; `value` is what an assignment assigns, or a
+    parameter's default."""
 
     kind: Kind
     node: ast.AST
@@ -135,9 +138,12 @@ class Scopes:
             case ast.Call(func=ast.Name(id="super"), args=[]) if self.is_builtin("super", node):
                 if (owner := self.owner(self.of[node])) is not None:
                     yield f"super(:{owner.qualname})"
-            case ast.Call(func=func):
+            case ast.Call(func=func, args=args):
                 for base in self._references(func, seen):
-                    yield f"{base}()"
+                    if base == "functools.partial" and args:
+                        yield from self._references(args[0], seen)
+                    else:
+                        yield f"{base}()"
             case ast.BoolOp(values=values):
                 for value in values:
                     yield from self._references(value, seen)
@@ -159,8 +165,10 @@ class Scopes:
                     yield f":{self.inside[definition].qualname}"
                 case Binding(kind=Kind.ASSIGNMENT, value=ast.expr() as value):
                     yield from self._references(value, seen)
-                case Binding(kind=Kind.PARAMETER, node=ast.arg() as parameter):
+                case Binding(kind=Kind.PARAMETER, node=ast.arg() as parameter, value=default):
                     yield from self._parameter(parameter, seen)
+                    if isinstance(default, ast.Name | ast.Attribute):
+                        yield from self._references(default, seen)
 
     def _parameter(self, parameter: ast.arg, seen: frozenset[ast.AST]) -> Iterator[str]:
         """`self` and `cls` by their place, another parameter by its annotation."""
@@ -308,8 +316,13 @@ class Scopes:
 
     def _parameters(self, arguments: ast.arguments, outer: Scope, inner: Scope) -> None:
         variadic = [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
-        for parameter in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *variadic]:
-            self._bind(parameter.arg, inner, Binding(Kind.PARAMETER, parameter))
+        positional = [*arguments.posonlyargs, *arguments.args]
+        defaults: dict[ast.arg, ast.expr | None] = dict(
+            zip(reversed(positional), reversed(arguments.defaults), strict=False)
+        )
+        defaults.update(zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True))
+        for parameter in [*positional, *arguments.kwonlyargs, *variadic]:
+            self._bind(parameter.arg, inner, Binding(Kind.PARAMETER, parameter, defaults.get(parameter)))
             self.of[parameter] = inner
             if parameter.annotation is not None:
                 self._push([parameter.annotation], outer)

@@ -64,6 +64,16 @@ class Source:
         self.text, self.encoding = decode(data)
         self.tree = parse(self.text)
 
+    @classmethod
+    def decoded(cls, text: str, tree: ast.Module, path: str) -> Source:
+        """The source of a file that has been decoded to `text` and parsed to `tree` already."""
+        source = cls.__new__(cls)
+        source.path = path
+        source.data = text.encode("utf-8", "surrogatepass")
+        source.text, source.encoding = text, "utf-8"
+        source.tree = tree
+        return source
+
     @cached_property
     def lines(self) -> list[str]:
         """The physical lines as Python counts them, without their ends."""

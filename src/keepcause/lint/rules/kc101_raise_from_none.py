@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint import cause
 from keepcause.lint.rule import Rule, Where
+from keepcause.lint.screen import FROM_NONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,6 +72,10 @@ class RaiseFromNone(Rule):
     where = Where.WORKER_INIT
     fixes = "safe"
     nodes = (ast.Raise,)
+
+    def possible(self, data: bytes) -> bool:
+        """A file without `from None` has none."""
+        return FROM_NONE.search(data) is not None
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for a `from None` inside a handler."""

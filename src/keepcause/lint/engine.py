@@ -1,0 +1,167 @@
+"""Paths and settings -> findings, file by file, in a stable order; standard library only."""
+
+from __future__ import annotations
+
+import ast
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from keepcause.lint import noqa
+from keepcause.lint.files import program_root, python_files
+from keepcause.lint.finding import Finding, Grade, WorkerInit
+from keepcause.lint.graph import Graph
+from keepcause.lint.program import Program
+from keepcause.lint.rule import Rule, Where, all_rules
+from keepcause.lint.source import Source, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    Explain = Callable[[int], WorkerInit | None]
+
+_MOST_NAMES = 4
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to look for: the codes that are on, the least grade of evidence, and whether files are linked."""
+
+    codes: frozenset[str] = field(default_factory=lambda: frozenset(r.code for r in all_rules() if r.on_by_default))
+    evidence: Grade = Grade.LIKELY
+    single_file: bool = False
+    noqa: bool = True
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules that are on, by code."""
+        return tuple(rule for rule in all_rules() if rule.code in self.codes)
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A path that could not be checked, and why; `line` is 0 where no line is known."""
+
+    path: str
+    reason: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        """One line for the error stream."""
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{place}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """What one file holds: its bytes as they were read, and its findings by position."""
+
+    path: Path
+    data: bytes
+    findings: tuple[Finding, ...]
+
+
+def lint_source(source: Source, settings: Settings, explain: Explain) -> list[Finding]:
+    """The findings of one file, by position; `explain` gives the worker-init evidence of the `def` at a line."""
+    found: list[Finding] = []
+    for finding in _raw_findings(source, settings.rules):
+        if settings.noqa and noqa.suppressed(finding, source.lines):
+            continue
+        rule = next(rule for rule in settings.rules if rule.code == finding.code)
+        if rule.where is Where.WORKER_INIT:
+            evidence = explain(finding.function)
+            if evidence is None or _ORDER.index(evidence.grade) > _ORDER.index(settings.evidence):
+                continue
+            finding = replace(finding, worker_init=evidence, message=f"{finding.message} ({reason(evidence)})")
+        found.append(finding)
+    return sorted(found, key=lambda finding: (finding.span, finding.code))
+
+
+_ORDER = list(Grade)
+
+
+def reason(evidence: WorkerInit) -> str:
+    """The path in one line, names only: the root and the last steps."""
+    names = [step.function for step in evidence.path]
+    if len(names) > _MOST_NAMES:
+        names = [names[0], "...", *names[-(_MOST_NAMES - 1) :]]
+    return f"worker-init: {' -> '.join(names)}"
+
+
+def _raw_findings(source: Source, rules: Iterable[Rule]) -> Iterator[Finding]:
+    by_node: dict[type[ast.AST], list[Rule]] = {}
+    for rule in rules:
+        if rule.possible(source.data):
+            for node_type in rule.nodes:
+                by_node.setdefault(node_type, []).append(rule)
+    if by_node:
+        for node in ast.walk(source.tree):
+            for rule in by_node.get(type(node), ()):
+                yield from rule.check(node, source)
+
+
+class Engine:
+    """Checks files under one set of settings; programs are linked once and kept."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._graphs: dict[Path, Graph] = {}
+
+    def check(self, path: Path) -> FileReport | Trouble:
+        """The findings of the file at `path`, or why it could not be checked."""
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            return Trouble(str(path), f"can't be read: {error.strerror or error}")
+        if not any(rule.possible(data) for rule in self.settings.rules):
+            return FileReport(path, data, ())
+        try:
+            return FileReport(path, data, tuple(self.findings(path, data)))
+        except SourceError as error:
+            return Trouble(str(path), error.reason, error.line)
+        except RecursionError:
+            return Trouble(str(path), "nested too deeply to be checked")
+
+    def findings(self, path: Path, data: bytes) -> list[Finding]:
+        """The findings of a file whose bytes are `data`; raises SourceError where they can't be read as Python."""
+        absolute = Path(os.path.abspath(path))
+        root = program_root(absolute)
+        source = Source(data, absolute.relative_to(root).as_posix())
+        graph = Graph(Program.of_one_file(source)) if self.settings.single_file else self._graph(root)
+        return lint_source(source, self.settings, lambda line: _absolute(graph.evidence(source.path, line), root))
+
+    def _graph(self, root: Path) -> Graph:
+        if root not in self._graphs:
+            self._graphs[root] = Graph(Program.at(root))
+        return self._graphs[root]
+
+
+def _absolute(evidence: WorkerInit | None, root: Path) -> WorkerInit | None:
+    if evidence is None:
+        return None
+    return replace(evidence, path=tuple(replace(step, file=str(root / step.file)) for step in evidence.path))
+
+
+def expand(paths: Iterable[Path]) -> Iterator[Path | Trouble]:
+    """The Python files that `paths` name: a file as it is, a folder by its listing; each file once."""
+    seen: set[str] = set()
+    for path in paths:
+        for found in _expand_one(path):
+            key = str(found.path) if isinstance(found, Trouble) else os.path.abspath(found)
+            if key not in seen:
+                seen.add(key)
+                yield found
+
+
+def _expand_one(path: Path) -> Iterator[Path | Trouble]:
+    if path.is_dir():
+        names = python_files(path)
+        if not names:
+            yield Trouble(str(path), "holds no Python files")
+        yield from (path / name for name in names)
+    elif path.exists():
+        yield path
+    else:
+        what = "is a link to nothing" if path.is_symlink() else "does not exist"
+        yield Trouble(str(path), what)

@@ -1,0 +1,180 @@
+"""Launch sites: the calls by which real code starts worker processes, actors and ranks; standard library only."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from keepcause.lint.source import Source
+
+    References = Callable[[ast.AST], tuple[str, ...]]
+
+_MULTIPROCESSING = r"(?:(?:torch\.)?multiprocessing|multiprocess|billiard|torch_xla\.distributed\.xla_multiprocessing)"
+_CONTEXT = rf"{_MULTIPROCESSING}(?:\.context|\.process|\.get_context\(\)|\.pool|\.\w+Context\(\))?"
+PROCESS = re.compile(rf"{_CONTEXT}\.(?:\w*Process)")
+_POOL = re.compile(
+    rf"{_CONTEXT}\.(?:Pool|\w*ProcessPool\w*)|concurrent\.futures(?:\.process)?\.ProcessPoolExecutor"
+    r"|(?:loky|joblib\.externals\.loky)(?:\.\w+)*\.(?:get_reusable_executor|ProcessPoolExecutor)"
+)
+_SPAWN = re.compile(
+    rf"{_MULTIPROCESSING}(?:\.spawn)?\.(?:spawn|start_processes)|torch_xla(?:\.\w+)*\.(?:spawn|_run_multiprocess|launch)"
+    r"|torch\.distributed(?:\.elastic)?\.(?:multiprocessing\.(?:api\.)?start_processes)"
+    r"|torch\.distributed\.launcher(?:\.api)?\.elastic_launch\(\)"
+)
+_LOADER = re.compile(r"torch\.utils\.data(?:\.\w+)*\.DataLoader")
+_ACTOR = re.compile(r"ray\.(?:actor\.)?remote\b")
+_THREAD = re.compile(r"threading\.Thread")
+_WAITS = frozenset({"wait", "join", "result", "get"})
+_CLASS_NAME = re.compile(r"_*[A-Z]\w*[a-z]\w*|_*[A-Z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One call that starts workers: `how` it was recognised, and references to what runs in them."""
+
+    how: str
+    targets: tuple[str, ...]
+    line: int
+    start_up_only: bool = False
+    """What runs is the start-up alone (a pool initializer); otherwise it goes on to serve."""
+
+
+def recognise(call: ast.Call, references: References, source: Source) -> Iterator[Launch]:
+    """The launches that `call` makes; `references` gives what an expression stands for."""
+    called = references(call.func)
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    line = call.lineno
+    if "target" in keywords and _is_process(call.func, called):
+        yield Launch(f"Process(target={_text(keywords['target'])})", _targets(keywords["target"], references), line)
+    elif "target" in keywords and any(map(_THREAD.fullmatch, called)) and _is_waited_for(call, source):
+        target = keywords["target"]
+        yield Launch(f"Thread(target={_text(target)}), waited for", _targets(target, references), line)
+    if "initializer" in keywords and _is_pool(call.func, called):
+        target = keywords["initializer"]
+        yield Launch(f"{_last(call.func)}(initializer={_text(target)})", _targets(target, references), line, True)
+    if "worker_init_fn" in keywords and (
+        not called or any(map(_LOADER.fullmatch, called)) or _last(call.func)[0:1].isupper()
+    ):
+        target = keywords["worker_init_fn"]
+        yield Launch(f"{_last(call.func)}(worker_init_fn={_text(target)})", _targets(target, references), line, True)
+    if any(map(_SPAWN.fullmatch, called)):
+        target = keywords.get("fn") or keywords.get("entrypoint") or next(iter(call.args), None)
+        if target is not None:
+            yield Launch(f"{_last(call.func)}({_text(target)})", _targets(target, references), line)
+    if "os.fork" in called:
+        yield Launch("os.fork()", _child_branch(call, references, source), line)
+    yield from _actors(call, references)
+
+
+def _is_process(function: ast.expr, called: tuple[str, ...]) -> bool:
+    """Whether `function`, called with `target=`, is a Process class.
+
+    An attribute of that name counts on any object (a context from somewhere else), unless it is known to be another's.
+    """
+    if any(map(PROCESS.fullmatch, called)):
+        return True
+    known_otherwise = any(reference.startswith((":", "psutil.", "multiprocessing.dummy")) for reference in called)
+    return isinstance(function, ast.Attribute) and function.attr.endswith("Process") and not known_otherwise
+
+
+def _is_pool(function: ast.expr, called: tuple[str, ...]) -> bool:
+    if any(map(_POOL.fullmatch, called)):
+        return True
+    known_otherwise = any(reference.startswith(":") or ".dummy" in reference for reference in called)
+    return isinstance(function, ast.Attribute) and function.attr == "Pool" and not known_otherwise
+
+
+def _actors(call: ast.Call, references: References) -> Iterator[Launch]:
+    """`Actor.remote()`, `Actor.options(...).remote()`, `ray.remote(Actor)`, `ray.remote(**options)(Actor)`."""
+    match call.func:
+        case ast.Attribute(value=started, attr="remote"):
+            if (
+                isinstance(started, ast.Call)
+                and isinstance(started.func, ast.Attribute)
+                and started.func.attr == "options"
+            ):
+                started = started.func.value
+            targets = tuple(r for r in references(started) if _CLASS_NAME.fullmatch(r.rpartition(".")[2].lstrip(":")))
+            if targets:
+                yield Launch(f"{_text(started)}.remote()", targets, call.lineno, True)
+            return
+    if any(reference in ("ray.remote", "ray.remote()") for reference in references(call.func)):
+        targets = tuple(r for argument in call.args[:1] for r in references(argument))
+        if targets:
+            yield Launch(f"ray.remote({_text(call.args[0])})", targets, call.lineno, True)
+
+
+def is_actor(decorators: tuple[str, ...]) -> bool:
+    """Whether these decorators make a class a ray actor."""
+    return any(map(_ACTOR.match, decorators))
+
+
+def _targets(target: ast.expr, references: References) -> tuple[str, ...]:
+    """What runs when `target` is called: a function, a partial's function, or all that a lambda calls."""
+    if isinstance(target, ast.Lambda):
+        calls = (node for node in ast.walk(target.body) if isinstance(node, ast.Call))
+        return tuple(reference for call in calls for reference in references(call.func))
+    return references(target)
+
+
+def _is_waited_for(call: ast.Call, source: Source) -> bool:
+    """Whether the thread is started by an `__init__` that waits for something further down."""
+    function = source.function(call)
+    if function is None or function.name != "__init__":
+        return False
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _WAITS
+        and node.lineno > call.lineno
+        and (node.func.attr != "get" or not node.args)
+        for node in ast.walk(function)
+    )
+
+
+def _child_branch(call: ast.Call, references: References, source: Source) -> tuple[str, ...]:
+    """What the child calls after `pid = os.fork()`: in `if pid == 0:`, or behind `if pid != 0: return`."""
+    statement = source.statement(call)
+    parent = source.parents[statement]
+    if isinstance(statement, ast.If):
+        return _called(statement.body, references) if _is_child_test(statement.test) else ()
+    block = next((b for b in (getattr(parent, f, []) for f in ("body", "orelse", "finalbody")) if statement in b), [])
+    for number, following in enumerate(block):
+        if following.lineno > statement.lineno and isinstance(following, ast.If):
+            if _is_child_test(following.test):
+                return _called(following.body, references)
+            if following.orelse:
+                return _called(following.orelse, references)
+            return _called(block[number + 1 :], references)
+    return ()
+
+
+def _is_child_test(test: ast.expr) -> bool:
+    match test:
+        case ast.Compare(ops=[ast.Eq()], comparators=[ast.Constant(value=0)]):
+            return True
+        case ast.UnaryOp(op=ast.Not()):
+            return True
+    return False
+
+
+def _called(body: list[ast.stmt], references: References) -> tuple[str, ...]:
+    calls = (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return tuple(dict.fromkeys(reference for call in calls for reference in references(call.func)))
+
+
+def _last(function: ast.expr) -> str:
+    match function:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return "pool"
+
+
+def _text(node: ast.expr) -> str:
+    text = ast.unparse(node)
+    return text if len(text) <= 60 else f"{text[:57]}..."

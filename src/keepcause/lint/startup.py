@@ -1,0 +1,61 @@
+"""The words of worker start-up: which names make a function a root, and which cut a path; standard library only."""
+
+from __future__ import annotations
+
+import re
+
+STARTUP_NAME = re.compile(
+    r"""_*(?:
+        init(?:ialize)?_(?:device|worker|process|executor|process_group|distributed)s?
+      | \w*wait\w*ready\w*
+      | load_weights
+      | ready
+    )""",
+    re.VERBOSE,
+)
+"""Names that mean start-up in any class or module."""
+
+WORKER_STARTUP_NAME = re.compile(
+    r"_*(?:init_\w+|initiali[sz]e\w*|wait_(?:for|until)_\w+|load_\w*model\w*|\w*start_?up\w*|boot\w*)"
+)
+"""Names that mean start-up in a class that is a worker, an executor or an actor."""
+
+WORKER_CLASS = re.compile(
+    r"(?:\w*[a-z0-9_])?(?:Worker|Executor|Actor|Replica)(?:Base|Impl|Proc|Process|V\d+)?|WorkerProc(?:ess)?"
+)
+"""Names of classes whose instances are workers or drive them; evidence only together with a start-up method's name."""
+
+BOOT_HOOK = re.compile(
+    r"celery\.signals\.(?:worker_process_init|worker_init|celeryd_init|celeryd_after_setup)\.connect(?:\(\))?"
+)
+"""Decorators that make a function run while a worker starts."""
+
+PLUGIN_CLASS = re.compile(
+    r"(?:distributed(?:\.\w+)*|dask\.distributed)\.(?:WorkerPlugin|NannyPlugin)"
+    r"|gunicorn\.workers(?:\.\w+)*\.\w*Worker|uvicorn\.workers\.\w*Worker|celery\.bootsteps\.\w*Step"
+)
+"""Base classes whose `PLUGIN_HOOK` methods run while a worker starts."""
+
+PLUGIN_HOOK = re.compile(r"setup|init_process|load_wsgi|create|start")
+
+SERVING_NAME = re.compile(
+    r"""_*(?:
+        (?:a?serve|handle|dispatch|process|poll|execute|forward|generate|predict|infer|submit|fetch|validate|parse|check
+          |coerce|shutdown|shut_down|close|teardown|tear_down|stop|terminate|kill|cleanup|abort|cancel|drain|reload
+          |reconfigure|decode|encode|serialize|deserialize|format|redact|step|train|evaluate)(?:_\w+)?
+      | (?!init)\w*_(?:request|requests|loop|step|batch|task|tasks|output|outputs|response|responses|message|messages)
+      | main_loop | run_\w*loop | __(?:a?exit|del|getattr|getattribute|setattr|getitem|contains|iter|next|anext|aiter|len
+          |repr|str|eq|hash|reduce|reduce_ex|getstate|setstate|await|format|bool)__
+    )(?:_?sync|_?async)?""",
+    re.VERBOSE,
+)
+"""Names of what runs per request, per step, at the end or as a language protocol: a path ends there."""
+
+TEST_PARTS = frozenset({"test", "tests", "testing", "test_utils", "benchmark", "benchmarks"})
+_TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
+
+
+def is_test_path(path: str) -> bool:
+    """Whether `path`, relative to its program's root with forward slashes, is a test or a benchmark."""
+    *folders, name = path.split("/")
+    return not TEST_PARTS.isdisjoint(folders) or _TEST_FILE.fullmatch(name) is not None

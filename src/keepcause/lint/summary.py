@@ -1,0 +1,208 @@
+"""Source -> definitions, calls, imports and launch sites as plain data that can be cached; standard library only."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from keepcause.lint import launch
+from keepcause.lint.scope import Kind, annotated_classes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from keepcause.lint.launch import Launch
+    from keepcause.lint.scope import Scope
+    from keepcause.lint.source import Source
+
+_MARK = re.compile(r"#\s*keepcause:\s*(?P<mark>(?:not-)?worker-init)\b")
+_ACTOR_CALL = re.compile(r"(?:\.options\(\))?\.remote(?=\(\)|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of `reference` (see `keepcause.lint.scope`) at `line`."""
+
+    reference: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function, a method, or (line 0) a module's own code, with what it calls and launches.
+
+    Lambdas and comprehensions belong to the function around them; nested functions stand for themselves. `mark` is
+    what a `# keepcause: worker-init` comment on the `def` line says.
+    """
+
+    qualname: str
+    line: int
+    end_line: int
+    owner: str
+    decorators: tuple[str, ...]
+    returns: tuple[str, ...]
+    calls: tuple[Call, ...]
+    launches: tuple[Launch, ...]
+    mark: str
+
+    @property
+    def name(self) -> str:
+        """The last part of the qualified name."""
+        return self.qualname.rpartition(".")[2]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Class:
+    """A class: what it inherits from, and what its attributes may hold."""
+
+    qualname: str
+    line: int
+    bases: tuple[str, ...]
+    decorators: tuple[str, ...]
+    attributes: dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary:
+    """What other modules, and the graph, need to know of one file."""
+
+    functions: tuple[Function, ...]
+    classes: tuple[Class, ...]
+    names: dict[str, tuple[str, ...]]
+    """What each module-level name stands for."""
+    star_imports: tuple[str, ...]
+
+
+def summarize(source: Source) -> Summary:
+    """The summary of one file."""
+    return _Summarizer(source).summary()
+
+
+class _Summarizer:
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.scopes = source.scopes
+        self.attributes: dict[str, dict[str, tuple[str, ...]]] = {}
+        self.called: dict[Scope, list[ast.Call]] = {}
+
+    def summary(self) -> Summary:
+        for node, scope in self.scopes.of.items():
+            self._note_attributes(node)
+            if isinstance(node, ast.Call):
+                self.called.setdefault(self._home(scope), []).append(node)
+        definitions = list(self.scopes.inside.items())
+        classes = [self._class(node, scope) for node, scope in definitions if isinstance(node, ast.ClassDef)]
+        functions = [
+            self._function(node, scope)
+            for node, scope in definitions
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module)
+        ]
+        return Summary(tuple(functions), tuple(classes), self._names(), tuple(self._star_imports()))
+
+    def _home(self, scope: Scope) -> Scope:
+        """The function, or the module, that runs what stands in `scope`."""
+        while scope.parent is not None and not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            scope = scope.parent
+        return scope
+
+    def _note_attributes(self, node: ast.AST) -> None:
+        """Remember what is assigned to `self.x`."""
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                values = self.scopes.references(value)
+            case ast.AnnAssign(target=target, annotation=annotation, value=value):
+                targets = [target]
+                values = self.scopes.references(value) if value else ()
+                classes = annotated_classes(annotation)
+                values += tuple(f"{r}()" for named in classes for r in self.scopes.references(named))
+            case _:
+                return
+        for target in targets:
+            if isinstance(target, ast.Attribute) and values:
+                for owner in self.scopes.references(target.value):
+                    if owner.startswith(":") and owner.endswith("()"):
+                        known = self.attributes.setdefault(owner[1:-2], {})
+                        known[target.attr] = tuple(dict.fromkeys(known.get(target.attr, ()) + values))
+
+    def references(self, node: ast.AST) -> tuple[str, ...]:
+        """What `node` stands for; a call of a ray actor or of its method counts as the plain call."""
+        return tuple(_ACTOR_CALL.sub("", reference) for reference in self._resolved(node))
+
+    def _resolved(self, node: ast.AST) -> tuple[str, ...]:
+        """As `references`, with this module's own attributes (`self.context.Process`) followed where they are known."""
+        return tuple(found for reference in self.scopes.references(node) for found in self._follow(reference, 3))
+
+    def _follow(self, reference: str, depth: int) -> Iterator[str]:
+        owner, call, rest = reference.partition("().")
+        name, dot, tail = rest.partition(".")
+        known = self.attributes.get(owner[1:], {}).get(name) if call and reference.startswith(":") else None
+        if known is None or depth == 0:
+            yield reference
+            return
+        for value in known:
+            yield from self._follow(f"{value}{dot}{tail}", depth - 1)
+
+    def _class(self, node: ast.ClassDef, scope: Scope) -> Class:
+        attributes = dict(self.attributes.get(scope.qualname, {}))
+        for name, bindings in scope.bindings.items():
+            values = tuple(r for b in bindings if b.value is not None for r in self.references(b.value))
+            annotations = tuple(
+                f"{r}()"
+                for b in bindings
+                if isinstance(b.node, ast.Name) and isinstance(up := self.source.parents[b.node], ast.AnnAssign)
+                for part in annotated_classes(up.annotation)
+                for r in self.references(part)
+            )
+            if values or annotations:
+                attributes.setdefault(name, tuple(dict.fromkeys(values + annotations)))
+        bases = tuple(r for base in node.bases for r in self.references(base))
+        return Class(scope.qualname, node.lineno, bases, self._decorators(node), attributes)
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, scope: Scope) -> Function:
+        calls: list[Call] = []
+        launches: list[Launch] = []
+        for call in self.called.get(scope, []):
+            calls += [Call(reference, call.lineno) for reference in self.references(call.func)]
+            launches += launch.recognise(call, self._resolved, self.source)
+        if isinstance(node, ast.Module):
+            return Function("<module>", 0, 0, "", (), (), tuple(calls), tuple(launches), "")
+        returns = [r for part in annotated_classes(node.returns) for r in self.references(part)] if node.returns else []
+        parent = scope.parent
+        owner = parent.qualname if parent is not None and isinstance(parent.node, ast.ClassDef) else ""
+        mark = _MARK.search(self.source.lines[node.lineno - 1])
+        return Function(
+            scope.qualname,
+            node.lineno,
+            node.end_lineno or node.lineno,
+            owner,
+            self._decorators(node),
+            tuple(returns),
+            tuple(dict.fromkeys(calls)),
+            tuple(launches),
+            mark["mark"] if mark else "",
+        )
+
+    def _decorators(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
+        return tuple(r for decorator in node.decorator_list for r in self.scopes.references(decorator))
+
+    def _names(self) -> dict[str, tuple[str, ...]]:
+        names: dict[str, tuple[str, ...]] = {}
+        for name, bindings in self.scopes.module.bindings.items():
+            found: list[str] = []
+            for binding in bindings:
+                if binding.kind is Kind.IMPORT:
+                    found.append(binding.target)
+                elif binding.kind is Kind.DEFINITION:
+                    found.append(f":{name}")
+                elif binding.value is not None:
+                    found += self.references(binding.value)
+            if found:
+                names[name] = tuple(dict.fromkeys(found))
+        return names
+
+    def _star_imports(self) -> Iterator[str]:
+        for node in self.scopes.of:
+            if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+                yield "." * node.level + (node.module or "")
