@@ -1,0 +1,53 @@
+"""The README's scripts and terminal sessions, run as written."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+SESSION = re.compile(r"^\$ (?P<command>.*)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE)
+
+BLOCKS = [(match["kind"], match["text"]) for match in BLOCK.finditer((ROOT / "README.md").read_text(encoding="utf-8"))]
+SESSIONS = [
+    match.group("command", "output") for kind, text in BLOCKS if kind == "console" for match in SESSION.finditer(text)
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the example service, and the scripts whose first line gives their file name."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    for kind, text in BLOCKS:
+        if kind == "python" and (name := re.match(r"# (\w+\.py)\n", text)):
+            (tmp_path / name[1]).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_there_are_sessions() -> None:
+    assert {command.split()[0] for command, _ in SESSIONS} == {"keepcause", "flake8", "python"}
+
+
+@pytest.mark.parametrize(("command", "output"), SESSIONS, ids=[command for command, _ in SESSIONS])
+def test_session_prints_what_the_readme_says(folder: Path, command: str, output: str) -> None:
+    program, *arguments = shlex.split(command)
+    start = [sys.executable] if program == "python" else [sys.executable, "-m", program]
+    done = subprocess.run(
+        [*start, *arguments],
+        cwd=folder,
+        env={**os.environ, "NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
+    assert doctest.OutputChecker().check_output(output, done.stdout, doctest.ELLIPSIS), done.stdout
