@@ -1,0 +1,161 @@
+"""Any value as bounded text, as JSON-able data or as a bounded pickle; imports the standard library only."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import reprlib
+import sys
+from typing import Any, Final
+
+TEXT: Final = 4_000
+"""Characters kept of a text."""
+DEPTH: Final = 8
+"""Levels of lists and dicts that still count as plain data."""
+
+_SCALARS: Final = frozenset({type(None), bool, int, float, str})
+_SIZED: Final = (str, bytes, bytearray, list, tuple, dict, set, frozenset)
+
+
+class Shown(str):
+    """The text of a value that can't travel; its repr is the text itself, so that messages look as they did."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class _Bounded(reprlib.Repr):
+    """A repr that looks at no more of a big value than it shows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 4
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = self.maxdeque = (
+            self.maxarray
+        ) = 20
+        self.maxstring = self.maxother = 1_000
+
+    def repr_bytes(self, value: bytes, level: int) -> str:
+        return repr(value) if len(value) <= 200 else f"{value[:200]!r}..."
+
+    def repr_bytearray(self, value: bytearray, level: int) -> str:
+        return f"bytearray({self.repr_bytes(bytes(value[:201]), level)})"
+
+
+_bounded: Final = _Bounded()
+
+
+def cut(text: str, limit: int = TEXT) -> str:
+    """Shorten a text to about `limit` characters, keeping its start and its end, and say how much is gone."""
+    text = str.__str__(text)
+    if len(text) <= limit:
+        return text
+    tail = limit // 4
+    return f"{text[: limit - tail]} ... [{len(text) - limit} characters left out] ... {text[-tail:]}"
+
+
+def shown(value: object) -> str:
+    """Return a bounded repr; one that raises is named instead."""
+    try:
+        return cut(_bounded.repr(value))
+    except Exception as error:
+        return f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
+
+
+def is_big(value: object) -> bool:
+    """Tell whether formatting the whole value could be costly."""
+    return isinstance(value, _SIZED) and len(value) > TEXT
+
+
+def is_plain(value: object, limit: int | None) -> bool:
+    """Tell whether a value is the same after a round trip through JSON, in at most about `limit` characters.
+
+    Plain are None, bool, int, float, str, and lists and dicts with text keys of these: exactly these types, no
+    subclasses.
+    """
+    size = _plain_size(value, sys.maxsize if limit is None else limit, 0)
+    return size is not None and (limit is None or size <= limit)
+
+
+def _plain_size(value: Any, limit: int, depth: int) -> int | None:
+    """Return about how many characters a value takes in JSON, None if it isn't plain; stops counting above `limit`."""
+    kind = type(value)
+    if kind is str:
+        return len(value) + 4
+    if kind is int:
+        return 20 if value.bit_length() <= 64 else None
+    if kind in _SCALARS:
+        return 8
+    if depth == DEPTH or kind not in (list, dict):
+        return None
+    total = 4
+    for part in value if kind is list else (part for item in value.items() for part in item):
+        size = _plain_size(part, limit, depth + 1)
+        if size is None:
+            return None
+        total += size
+        if total > limit:
+            break
+    return total if kind is list or all(type(key) is str for key in value) else None
+
+
+def as_plain(value: Any, depth: int = 0) -> Any:
+    """Return plain data that says the same: tuples become lists, keys and anything unknown become their text."""
+    kind = type(value)
+    if kind in _SCALARS and is_plain(value, None):
+        return value
+    if depth < DEPTH and isinstance(value, list | tuple):
+        return [as_plain(each, depth + 1) for each in value]
+    if depth < DEPTH and isinstance(value, dict):
+        return {key if type(key) is str else shown(key): as_plain(each, depth + 1) for key, each in value.items()}
+    return str.__str__(value) if isinstance(value, str) else shown(value)
+
+
+class _FullError(Exception):
+    """A pickle went over its limit."""
+
+
+class _Sink(io.RawIOBase):
+    """Collects a pickle and stops it at its limit, before the rest is made."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.parts: list[bytes] = []
+        self.left = sys.maxsize if limit is None else limit
+
+    def write(self, part: Any) -> int:
+        self.left -= len(part)
+        if self.left < 0:
+            raise _FullError
+        self.parts.append(bytes(part))
+        return len(part)
+
+
+def pickled(value: object, limit: int | None) -> bytes | None:
+    """Pickle a value; None where that raises or takes more than `limit` bytes."""
+    sink = _Sink(limit)
+    try:
+        pickle.Pickler(sink, 4).dump(value)
+    except Exception:
+        return None
+    return b"".join(sink.parts)
+
+
+def portable(value: Any, limit: int | None) -> Any:
+    """Return the value where it pickles within `limit` bytes, else the start of a list or tuple, else a text."""
+    if pickled(value, limit) is not None:
+        return value
+    if isinstance(value, list | tuple) and pickled(value[:20], limit) is not None:
+        return value[:20]
+    return Shown(cut(value) if isinstance(value, str) else shown(value))
+
+
+class Unpickler(pickle.Unpickler):
+    """Finds names only in modules that are already imported, so that reading a pickle imports nothing."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return the named object; raises UnpicklingError where its module isn't imported here."""
+        if module not in sys.modules:
+            raise pickle.UnpicklingError(f"no module named {module} is imported here")
+        return super().find_class(module, name)
