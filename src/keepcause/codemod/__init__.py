@@ -1,0 +1,1 @@
+"""Repair what the linter found; the only room that imports LibCST, and besides it `keepcause.lint` alone."""

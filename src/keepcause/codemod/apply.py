@@ -1,0 +1,289 @@
+"""Findings + bytes -> repaired bytes, their diff, and the atomic write; imports the linter's data and this room."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import difflib
+import os
+import re
+import secrets
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from keepcause.codemod.edits import Located, Part, cut, locate, render
+from keepcause.codemod.verify import RefusedError, check_findings, check_text, slot, statements
+from keepcause.lint.finding import Finding
+from keepcause.lint.source import Source, SourceError, decode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from keepcause.lint.finding import Edit, Safety, Span
+
+Relint: TypeAlias = Callable[[bytes], Sequence[Finding]]
+"""The findings of a changed file, found as those of the original were."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """A finding that was not repaired, and why."""
+
+    finding: Finding
+    reason: str
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One file after its fixes.
+
+    An `applied` finding stands where it stood before its fix, `left` and `failed` ones where `data` has them. A failed
+    finding's fix was made and taken back, as its result did not pass the checks.
+    """
+
+    data: bytes
+    applied: tuple[Finding, ...]
+    left: tuple[Left, ...]
+    failed: tuple[Left, ...]
+
+
+def repair(source: Source, findings: Sequence[Finding], *, allowed: frozenset[Safety], relint: Relint) -> Repair:
+    """Apply the fixes of `findings` whose safety is allowed, each whole or not at all; nothing is written.
+
+    Passes follow each other until one has nothing to apply, so repairing the result again changes nothing.
+    """
+    applied: list[Finding] = []
+    while True:
+        this = _Pass(source, findings, relint)
+        left = []
+        plans = []
+        for finding in findings:
+            if reason := _why_not(finding, allowed):
+                left.append(Left(finding, reason))
+                continue
+            try:
+                plans.append(this.plan(finding))
+            except RefusedError as refused:
+                left.append(Left(finding, str(refused)))
+        state = this.settle(_State(source, findings), plans)
+        if not state.plans:
+            return Repair(source.data, tuple(applied), tuple(left), tuple(this.failed))
+        applied += [plan.finding for plan in state.plans]
+        source, findings = state.source, state.findings
+
+
+def _why_not(finding: Finding, allowed: frozenset[Safety]) -> str:
+    if finding.fix is None:
+        return finding.no_fix or "there is no fix for it"
+    return "" if finding.fix.safety in allowed else "its fix needs --unsafe-fixes"
+
+
+@dataclass(frozen=True)
+class _Plan:
+    finding: Finding
+    located: tuple[Located, ...]
+
+
+@dataclass(frozen=True)
+class _State:
+    source: Source
+    findings: Sequence[Finding]
+    plans: tuple[_Plan, ...] = ()
+
+
+class _Pass:
+    """The fixes that are made in one source at once."""
+
+    def __init__(self, source: Source, findings: Sequence[Finding], relint: Relint) -> None:
+        self.failed: list[Left] = []
+        self._source = source
+        self._findings = findings
+        self._relint = relint
+        self._statements = {source.span(node): node for node in statements(source.tree)}
+        self._parts: dict[Span, Part] = {}
+        self._taken: dict[tuple[Span, tuple[str | int, ...]], Located] = {}
+
+    def plan(self, finding: Finding) -> _Plan:
+        """Find what each edit changes; raises RefusedError where one can't be made or contradicts an earlier fix."""
+        assert finding.fix is not None
+        located: dict[tuple[Span, tuple[str | int, ...]], Located] = {}
+        for edit in finding.fix.edits:
+            place = edit.statement, slot(edit)
+            here = located.get(place) or self._taken.get(place)
+            if here is not None and here.edit != edit:
+                raise RefusedError("another fix changes the same place in another way")
+            located[place] = here or self._locate(edit)
+        self._taken |= located
+        return _Plan(finding, tuple(located.values()))
+
+    def _locate(self, edit: Edit) -> Located:
+        statement = self._statements.get(edit.statement)
+        if statement is None:
+            raise RefusedError("there is no statement at the fix's place")
+        try:
+            if edit.statement not in self._parts:
+                self._parts[edit.statement] = cut(self._source, statement)
+            return locate(self._parts[edit.statement], statement, edit)
+        except RecursionError as error:
+            raise RefusedError("the statement is nested too deeply") from error
+
+    def settle(self, state: _State, todo: Sequence[_Plan]) -> _State:
+        """Add the plans whose result passes all checks; halves are tried apart, so that a bad one stops no other."""
+        if not todo:
+            return state
+        try:
+            return self._checked((*state.plans, *todo))
+        except RefusedError as refused:
+            if len(todo) == 1:
+                self.failed.append(Left(todo[0].finding, str(refused)))
+                return state
+        half = len(todo) // 2
+        return self.settle(self.settle(state, todo[:half]), todo[half:])
+
+    def _checked(self, plans: tuple[_Plan, ...]) -> _State:
+        located = list(dict.fromkeys(each for plan in plans for each in plan.located))
+        data = _spliced(self._source, self._splices(located))
+        repaired = check_text(self._source, [each.edit for each in located], data)
+        now = self._relint(data)
+        check_findings(self._source, self._findings, [plan.finding for plan in plans], repaired, now)
+        return _State(repaired, now, plans)
+
+    def _splices(self, located: Iterable[Located]) -> list[tuple[int, int, str]]:
+        by_part: dict[Span, list[Located]] = {}
+        for each in located:
+            by_part.setdefault(each.edit.statement, []).append(each)
+        splices = []
+        for span, here in by_part.items():
+            part = self._parts[span]
+            old, new = self._source.text[part.place], render(part, here)
+            start = _common(old, new)
+            end = _common(old[start:][::-1], new[start:][::-1])
+            splices.append((part.place.start + start, part.place.stop - end, new[start : len(new) - end]))
+        return sorted(splices)
+
+
+def _common(one: str, two: str) -> int:
+    """How many characters both texts begin with."""
+    pairs = enumerate(zip(one, two, strict=False))
+    return next((index for index, (left, right) in pairs if left != right), min(len(one), len(two)))
+
+
+def _spliced(source: Source, splices: Iterable[tuple[int, int, str]]) -> bytes:
+    """The source's bytes with each (start, end, text) in place of these characters; all others stay byte for byte."""
+    encoding = source.encoding
+    text, data = "", b""
+    done = 0
+    try:
+        for start, end, new in (*splices, (len(source.text), len(source.text), "")):
+            text += source.text[done:start] + new
+            data += source.data[_byte_offset(source, done) : _byte_offset(source, start)]
+            data += new.encode("utf-8" if encoding == "utf-8-sig" else encoding)
+            done = end
+        if decode(data) == (text, encoding):
+            return data
+    except (UnicodeEncodeError, SourceError):
+        pass
+    raise RefusedError(f"the result can't be written in {encoding}")
+
+
+def _byte_offset(source: Source, count: int) -> int:
+    """How many bytes hold the first `count` characters, a byte order mark included."""
+    if count == 0:
+        return 0
+    head = source.text[:count].encode(source.encoding)
+    if source.data.startswith(head):
+        return len(head)
+    # Some encodings have several bytes for one character, so only reading tells.
+    decoder = codecs.getincrementaldecoder(source.encoding)()
+    for offset in range(len(source.data)):
+        if count <= 0:
+            return offset
+        count -= len(decoder.decode(source.data[offset : offset + 1]))
+    return len(source.data)
+
+
+class WriteError(Exception):
+    """A file was left as it was; the message is the reason."""
+
+
+def write(path: Path, old: bytes, new: bytes) -> None:
+    """Replace the file's bytes `old` by `new` at once: whoever reads it, or kills us, finds one or the other.
+
+    Mode and, where allowed, owner stay; of a symbolic link the file behind it is replaced. Raises WriteError, leaving
+    the file as it was, where it is read-only, can't be written, or no longer holds `old`.
+    """
+    try:
+        real = path.resolve(strict=True)
+        status = _writable(real)
+        if real.read_bytes() != new:
+            _replace(real, status, old, new)
+    except RuntimeError as error:
+        raise WriteError("its symbolic links run in a circle") from error
+    except OSError as error:
+        raise WriteError(error.strerror or str(error)) from error
+
+
+def _writable(path: Path) -> os.stat_result:
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise WriteError("not a regular file")
+    # The mode is asked as well: a superuser may write everything, but a file that nobody may write is meant to stay.
+    if not status.st_mode & 0o222 or not os.access(path, os.W_OK):
+        raise WriteError("the file is read-only")
+    if not path.parent.stat().st_mode & 0o222 or not os.access(path.parent, os.W_OK | os.X_OK):
+        raise WriteError("its directory is read-only")
+    return status
+
+
+def _replace(path: Path, status: os.stat_result, old: bytes, new: bytes) -> None:
+    # Named so that nobody takes it for source, should we be killed before it is renamed.
+    temporary = path.parent / f".keepcause-{secrets.token_hex(8)}.tmp"
+    try:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(new)
+            file.flush()
+            for user, group in ((-1, status.st_gid), (status.st_uid, -1)):
+                with contextlib.suppress(PermissionError):
+                    os.fchown(file.fileno(), user, group)
+            os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
+            os.fsync(file.fileno())
+        if path.read_bytes() != old:
+            raise WriteError("changed by someone else meanwhile")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync(path.parent)
+
+
+def _sync(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def diff(path: Path, old: bytes, new: bytes) -> bytes:
+    """The unified diff of one file as `git apply` takes it, named from the working directory; empty if nothing differs.
+
+    Bytes, as the file may be in any encoding; only a line feed ends a line.
+    """
+    name = os.fsencode(os.path.relpath(path))
+    lines = difflib.diff_bytes(
+        difflib.unified_diff, _diff_lines(old), _diff_lines(new), _quoted(b"a/" + name), _quoted(b"b/" + name)
+    )
+    return b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in lines)
+
+
+def _diff_lines(data: bytes) -> list[bytes]:
+    return re.findall(rb"[^\n]*\n|[^\n]+", data)
+
+
+def _quoted(name: bytes) -> bytes:
+    if re.search(rb'[\x00-\x1f"\\\x7f]', name):
+        escaped = re.sub(rb'[\x00-\x1f"\\\x7f]', lambda match: b"\\%03o" % match[0][0], name)
+        return b'"' + escaped + b'"'
+    # Without a tab after it, a name would end at its first space.
+    return name + b"\t" if b" " in name else name

@@ -1,0 +1,203 @@
+"""Prove that a repaired file differs from the original just as its fixes mean; imports the linter's data only."""
+
+from __future__ import annotations
+
+import ast
+from bisect import bisect_right
+from collections import Counter
+from typing import TYPE_CHECKING, TypeAlias
+
+from keepcause.lint.finding import EditKind
+from keepcause.lint.source import Source, SourceError, follow, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from keepcause.lint.finding import Edit, Finding, Span
+
+Statement: TypeAlias = ast.stmt | ast.ExceptHandler
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_LIST_KINDS = (EditKind.LIST_CALL, EditKind.LIST_DISPLAY, EditKind.LIST_FIELD)
+
+
+class RefusedError(Exception):
+    """A fix can't be made, or its result can't be trusted; the message is the reason."""
+
+
+def same(left: ast.AST, right: ast.AST) -> bool:
+    """Whether two trees mean the same program, positions aside. Depth is no obstacle."""
+    pairs: list[tuple[object, object]] = [(left, right)]
+    while pairs:
+        one, two = pairs.pop()
+        if type(one) is not type(two):
+            return False
+        if isinstance(one, ast.AST):
+            pairs += [(getattr(one, name, None), getattr(two, name, None)) for name in one._fields]
+        elif isinstance(one, list) and isinstance(two, list):
+            if len(one) != len(two):
+                return False
+            pairs += zip(one, two, strict=True)
+        elif one != two:
+            return False
+    return True
+
+
+def statements(tree: ast.AST) -> Iterator[Statement]:
+    """Every statement and handler of `tree`, in an order that the edits do not change."""
+    return (node for node in ast.walk(tree) if isinstance(node, ast.stmt | ast.ExceptHandler))
+
+
+def slot(edit: Edit) -> tuple[str | int, ...]:
+    """The place in the statement that the edit changes: two different edits of one slot contradict each other."""
+    return (*edit.target, "value") if edit.kind is EditKind.LIST_FIELD else edit.target
+
+
+def intend(statement: ast.AST, edits: Iterable[Edit]) -> None:
+    """Change the syntax tree of one statement as the edits say; raises RefusedError where they do not fit it."""
+    # A deeper place first: an edit around it would change the path to it.
+    for edit in sorted(edits, key=lambda edit: -len(slot(edit))):
+        if edit.kind in _LIST_KINDS:
+            _intend_list(statement, edit)
+        elif edit.kind is EditKind.BIND_CAUGHT:
+            _intend_name(statement, edit.text)
+        else:
+            _intend_cause(statement, edit)
+
+
+def _intend_name(handler: ast.AST, name: str) -> None:
+    if not isinstance(handler, ast.ExceptHandler):
+        raise RefusedError("not an exception handler")
+    if handler.name not in (None, name):
+        raise RefusedError(f"the handler already binds {handler.name}")
+    handler.name = name
+    handler.type = handler.type or ast.Name("BaseException", ast.Load())
+
+
+def _intend_cause(statement: ast.AST, edit: Edit) -> None:
+    if not isinstance(statement, ast.Raise) or statement.exc is None:
+        raise RefusedError("not a raise of an exception")
+    if statement.cause is None and edit.kind is not EditKind.SET_CAUSE:
+        raise RefusedError("the raise has no `from None`")
+    if statement.cause is not None and not _is_none(statement.cause):
+        raise RefusedError("the raise has another cause already")
+    match edit.kind:
+        case EditKind.SET_CAUSE:
+            if _is_name(statement.exc, edit.text):
+                raise RefusedError(f"{edit.text} would become its own cause")
+            statement.cause = ast.Name(edit.text, ast.Load())
+        case EditKind.DROP_CAUSE:
+            statement.cause = None
+        case EditKind.RERAISE:
+            if not isinstance(statement.exc, ast.Name):
+                raise RefusedError("not a raise of a name")
+            statement.exc = statement.cause = None
+
+
+def _intend_list(statement: ast.AST, edit: Edit) -> None:
+    path = slot(edit)
+    try:
+        holder = follow(statement, edit.target) if edit.kind is EditKind.LIST_FIELD else None
+        value = follow(statement, path)
+    except (AttributeError, IndexError, TypeError, AssertionError) as error:
+        raise RefusedError("there is nothing at the fix's place") from error
+    if holder is not None and not isinstance(holder, ast.FormattedValue):
+        raise RefusedError("not a field of an f-string")
+    if not isinstance(value, ast.expr) or isinstance(value, ast.Starred) or not _is_read(value):
+        raise RefusedError("not a value that can be listed")
+    display = edit.kind is EditKind.LIST_DISPLAY or edit.text == "display"
+    _replace(statement, path, _display(value) if display else _call(value))
+
+
+def _call(value: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name("list", ast.Load()), [value], [])
+
+
+def _display(value: ast.expr) -> ast.expr:
+    if isinstance(value, ast.GeneratorExp):
+        return ast.ListComp(value.elt, value.generators)
+    return ast.List([ast.Starred(value, ast.Load())], ast.Load())
+
+
+def _replace(top: ast.AST, path: tuple[str | int, ...], new: ast.AST) -> None:
+    *_, last = path
+    if isinstance(last, int):
+        getattr(follow(top, path[:-2]), str(path[-2]))[last] = new
+    else:
+        setattr(follow(top, path[:-1]), last, new)
+
+
+def _is_read(value: ast.expr) -> bool:
+    return isinstance(getattr(value, "ctx", ast.Load()), ast.Load)
+
+
+def _is_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
+
+
+def _is_name(value: ast.expr, name: str) -> bool:
+    return isinstance(value, ast.Name) and value.id == name
+
+
+def check_text(source: Source, edits: Iterable[Edit], data: bytes) -> Source:
+    """The repaired file, parsed; raises RefusedError where it is not the original with these edits and nothing else."""
+    try:
+        repaired = Source(data, source.path)
+    except SourceError as error:
+        raise RefusedError(f"the result can't be parsed: {error.reason}") from error
+    by_span: dict[Span, list[Edit]] = {}
+    for edit in edits:
+        by_span.setdefault(edit.statement, []).append(edit)
+    before = {source.span(node): index for index, node in enumerate(statements(source.tree))}
+    if not by_span.keys() <= before.keys():
+        raise RefusedError("there is no statement at the fix's place")
+    intended = parse(source.text)
+    after = list(statements(intended))
+    for span, here in by_span.items():
+        intend(after[before[span]], here)
+    if not same(intended, repaired.tree):
+        raise RefusedError("the result differs from the original elsewhere")
+    after = list(statements(repaired.tree))
+    for span, here in by_span.items():
+        for edit in here:
+            _check_handler(source, span, repaired, after[before[span]], edit)
+    return repaired
+
+
+def _check_handler(source: Source, span: Span, repaired: Source, statement: Statement, edit: Edit) -> None:
+    if edit.kind not in (EditKind.SET_CAUSE, EditKind.RERAISE):
+        return
+    handler = _handler_around(repaired, statement)
+    if handler is None or handler.name is None:
+        raise RefusedError("the raise is in no handler that binds a name")
+    if edit.kind is EditKind.SET_CAUSE and handler.name != edit.text:
+        raise RefusedError(f"the innermost handler binds {handler.name}, not {edit.text}")
+    if edit.kind is EditKind.RERAISE:
+        raised = parse(source.text[source.slice(span)]).body[0]
+        if not isinstance(raised, ast.Raise) or raised.exc is None or not _is_name(raised.exc, handler.name):
+            raise RefusedError(f"the raise is not of {handler.name}, which the innermost handler caught")
+        if isinstance(repaired.parents[handler], ast.TryStar):
+            raise RefusedError("a bare raise in `except*` raises the whole group")
+
+
+def _handler_around(source: Source, node: ast.AST) -> ast.ExceptHandler | None:
+    for up in source.ancestors(node):
+        if isinstance(up, ast.ExceptHandler):
+            return up
+        if isinstance(up, _SCOPES):
+            break
+    return None
+
+
+def check_findings(
+    source: Source, found: Iterable[Finding], applied: Iterable[Finding], repaired: Source, now: Iterable[Finding]
+) -> None:
+    """Raise RefusedError unless the applied findings are gone from the repaired file and no new one came."""
+    expected = _places(source, found) - _places(source, applied)
+    for code, _ in _places(repaired, now) - expected:
+        raise RefusedError(f"the result still has, or newly has, a {code} finding")
+
+
+def _places(source: Source, findings: Iterable[Finding]) -> Counter[tuple[str, int]]:
+    """Each finding's code with the number of statements that start before it: edits move columns, not these."""
+    starts = sorted((span.line, span.column) for span in map(source.span, statements(source.tree)))
+    return Counter((f.code, bisect_right(starts, (f.statement.line, f.statement.column))) for f in findings)
