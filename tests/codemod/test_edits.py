@@ -197,7 +197,7 @@ def test_list_display(edited: Callable[..., str], before: str, target: str, afte
         ("f'{f\"{x}\"}'", "x", "f'{f\"{list(x)}\"}'"),
         pytest.param("f'{x['a']=}'", "x['a']", "f'x[\\'a\\']={list(x['a'])!r}'", marks=since_312),
         pytest.param("f'{f'{f'{x}'}'}'", "x", "f'{f'{f'{list(x)}'}'}'", marks=since_312),
-        pytest.param("f'{x['\\n']=}'", "x['\\n']", "f'x[\\'\\\\n\\']={list(x['\\n'])!r}'", marks=since_312),
+        pytest.param("f'{x['\\n']=}'", "x['\\n']", "f'x[\\'\\n\\']={list(x['\\n'])!r}'", marks=since_312),
     ],
 )
 def test_list_field(edited: Callable[..., str], before: str, target: str, after: str) -> None:

@@ -262,12 +262,12 @@ def list_display_of_parentheses(value: cst.BaseExpression) -> cst.BaseExpression
 def list_field(
     field: cst.FormattedStringExpression, listed: Callable[[cst.BaseExpression], cst.BaseExpression], *, escape: bool
 ) -> cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]:
-    """`{x}` -> `{list(x)}`, `{x=}` -> `x={list(x)!r}`; `escape` writes the label for a string that is not raw."""
+    """`{x}` -> `{list(x)}`, `{x=}` -> `x={list(x)!r}`; `escape` keeps the label's quotes from ending the string."""
     if field.equal is None:
         return field.with_changes(expression=listed(field.expression))
     label = cst.Module([]).code_for_node(field.with_changes(conversion=None, format_spec=None))[1:-1]
     if escape:
-        label = re.sub(r"""(["'\\])""", r"\\\1", label)
+        label = re.sub("([\"'])", r"\\\1", label)
     plain = field.conversion is None and field.format_spec is None
     shown = field.with_changes(
         expression=listed(field.expression),
