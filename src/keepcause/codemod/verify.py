@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Statement: TypeAlias = ast.stmt | ast.ExceptHandler
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 _LIST_KINDS = (EditKind.LIST_CALL, EditKind.LIST_DISPLAY, EditKind.LIST_FIELD)
 
 
@@ -42,9 +43,15 @@ def same(left: ast.AST, right: ast.AST) -> bool:
     return True
 
 
-def statements(tree: ast.AST) -> Iterator[Statement]:
+def statements(tree: ast.Module) -> Iterator[Statement]:
     """Every statement and handler of `tree`, in an order that the edits do not change."""
-    return (node for node in ast.walk(tree) if isinstance(node, ast.stmt | ast.ExceptHandler))
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.stmt | ast.ExceptHandler):
+            yield node
+        for block in _BLOCKS:
+            stack += getattr(node, block, ())
 
 
 def slot(edit: Edit) -> tuple[str | int, ...]:
