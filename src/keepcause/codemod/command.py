@@ -1,0 +1,67 @@
+"""The repairs as a command of LibCST's own runner, `libcst.tool codemod`; imports the linter and this room."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
+
+from keepcause.codemod.apply import repair
+from keepcause.lint.engine import Engine, Settings
+from keepcause.lint.finding import Safety
+from keepcause.lint.source import Source, SourceError
+
+if TYPE_CHECKING:
+    import argparse
+
+
+class KeepCause(CodemodCommand):
+    """Makes the edits of `keepcause fix` in the files that the runner hands over."""
+
+    DESCRIPTION = "Keep the root cause of a failure visible: the safe repairs of `keepcause fix`."
+
+    def __init__(self, context: CodemodContext, *, unsafe_fixes: bool = False) -> None:
+        super().__init__(context)
+        self._allowed = frozenset(Safety) if unsafe_fixes else frozenset({Safety.SAFE})
+
+    @staticmethod
+    def add_args(arg_parser: argparse.ArgumentParser) -> None:
+        """Add the option for fixes that may change more than what an error shows."""
+        arg_parser.add_argument("--unsafe-fixes", action="store_true", help="make unsafe repairs as well")
+
+    def transform_module_impl(self, tree: cst.Module) -> cst.Module:
+        """The repaired file; raises SkipFile where it can't be checked."""
+        assert self.context.filename is not None
+        path = Path(self.context.filename)
+        engine = _engine()
+        try:
+            source = Source(path.read_bytes(), str(path))
+            found = engine.findings(path, source.data)
+        except SourceError as error:
+            raise SkipFile(f"{path}: {error.reason}") from error
+        result = repair(source, found, allowed=self._allowed, relint=functools.partial(engine.findings, path))
+        for left in (*result.left, *result.failed):
+            self.warn(f"{path}:{left.finding.span.line}: {left.finding.code} is left: {left.reason}")
+        return _Exact(tree, result.data)
+
+
+@functools.cache
+def _engine() -> Engine:
+    """One for all files of this process: the runner makes a command for each file, and a program is linked but once."""
+    return Engine(Settings())
+
+
+class _Exact(cst.Module):
+    """A file's bytes for the runner to write; LibCST itself does not write every file as it read it."""
+
+    def __init__(self, tree: cst.Module, data: bytes) -> None:
+        super().__init__(tree.body, encoding=tree.encoding)
+        # LibCST's nodes are frozen.
+        vars(self)["_data"] = data
+
+    @property
+    def bytes(self) -> Any:
+        return vars(self)["_data"]
