@@ -5,6 +5,7 @@ from __future__ import annotations
 from .chain import StandIn, from_json, to_json
 from .checkpoint import DCPErrorAggregator, DCPLoadError, ShapeConflict, precheck_rank
 from .describe import root_of
+from .launch import WorkerFailure, WorkersFailed, wait_for_workers
 from .worker import (
     WorkerInitError,
     checked_task,
@@ -19,7 +20,9 @@ __all__ = [
     "DCPLoadError",
     "ShapeConflict",
     "StandIn",
+    "WorkerFailure",
     "WorkerInitError",
+    "WorkersFailed",
     "checked_task",
     "deferred_initializer",
     "from_json",
@@ -29,4 +32,5 @@ __all__ = [
     "raise_if_init_failed",
     "root_of",
     "to_json",
+    "wait_for_workers",
 ]

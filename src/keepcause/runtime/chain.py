@@ -7,10 +7,11 @@ import copy
 import io
 import json
 import os
+import pickle
 import socket
 import sys
 import types
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .describe import (
     BUILTIN,
@@ -29,53 +30,36 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self
 
-Chain = dict[str, Any]
-"""`origin`: pid and host. `nodes`: the exceptions, the outermost first; see describe.Node."""
+ELSEWHERE: Final = "Raised in another process"
+"""How the note begins that holds an exception's frames of another process."""
 
 E = TypeVar("E", bound=BaseException)
 
 
-def dump(exc: BaseException, *, whole: bool = False) -> Chain:
-    """Turn an exception and its chain into data of at most about 60 kB that pickles.
+def dump(exc: BaseException, *, whole: bool = False) -> bytes:
+    """Turn an exception and its chain into at most 60 kB.
 
     With `whole` the outermost exception keeps its fields whatever their size. What can't be pickled travels as its
     text; nothing that an exception holds or does makes this raise.
     """
-    return {"origin": _origin(), "nodes": describe(exc, whole=whole)}
+    origin = _origin()
+    return describe(exc, lambda nodes: pickle.dumps((origin, nodes), 4), whole=whole)
 
 
-def load(chain: Chain) -> BaseException:
+def load(data: bytes) -> BaseException:
     """Rebuild the outermost exception of `dump`, with its chain.
 
     Each link is an instance of its own class where this process has imported that, else a `StandIn`. Nothing is
     imported, and no `__init__` is called but that of a built-in class. The frames of the other process are in the last
     note of each link.
     """
-    nodes: list[Node] = chain["nodes"]
-    made: dict[int, BaseException] = {}
-    begun: set[int] = set()
-
-    def make(place: int) -> BaseException:
-        if place not in made:
-            begun.add(place)
-            inner = [make(each) for each in nodes[place].get("members", ()) if each in made or each not in begun]
-            made[place] = _revive(nodes[place], inner)
-        return made[place]
-
-    for place, node in enumerate(nodes):
-        exc = make(place)
-        for link in ("cause", "context"):
-            if link in node:
-                object.__setattr__(exc, f"__{link}__", make(node[link]))
-        object.__setattr__(exc, "__suppress_context__", bool(node.get("suppress")))
-    for place, node in enumerate(nodes):
-        _annotate(made[place], node, chain["origin"])
-    return made[0]
+    return _rebuild(*Unpickler(io.BytesIO(data)).load())
 
 
 def to_json(exc: BaseException) -> str:
-    """Return the chain as one line of JSON, at most about 60 kB; what JSON doesn't know travels as its text."""
-    return json.dumps({"origin": _origin(), "nodes": describe(exc, json_only=True)}, separators=(",", ":"))
+    """Return the chain as one line of JSON, at most 60 kB; what JSON doesn't know travels as its text."""
+    origin = _origin()
+    return describe(exc, lambda nodes: json.dumps([origin, nodes], separators=(",", ":")), blobs=False)
 
 
 def from_json(text: str | bytes) -> BaseException:
@@ -85,10 +69,8 @@ def from_json(text: str | bytes) -> BaseException:
         ValueError: the text is not such a chain.
     """
     try:
-        chain = json.loads(text)
-        for node in chain["nodes"]:
-            node.pop("blob", None)
-        return load(chain)
+        origin, nodes = json.loads(text)
+        return _rebuild(str(origin), [{key: value for key, value in node.items() if key != "blob"} for node in nodes])
     except (LookupError, TypeError, AttributeError, StopIteration, RecursionError) as error:
         raise ValueError(f"Not an exception chain in JSON: {type(error).__name__}: {error}") from error
 
@@ -152,6 +134,28 @@ def _origin() -> str:
     return f"pid {os.getpid()} on {socket.gethostname()}"
 
 
+def _rebuild(origin: str, nodes: list[Node]) -> BaseException:
+    made: dict[int, BaseException] = {}
+    begun: set[int] = set()
+
+    def make(place: int) -> BaseException:
+        if place not in made:
+            begun.add(place)
+            inner = [make(each) for each in nodes[place].get("members", ()) if each in made or each not in begun]
+            made[place] = _revive(nodes[place], inner)
+        return made[place]
+
+    for place, node in enumerate(nodes):
+        exc = make(place)
+        for link in ("cause", "context"):
+            if link in node:
+                object.__setattr__(exc, f"__{link}__", make(node[link]))
+        object.__setattr__(exc, "__suppress_context__", bool(node.get("suppress")))
+    for place, node in enumerate(nodes):
+        _annotate(made[place], node, origin)
+    return made[0]
+
+
 def _revive(node: Node, members: list[BaseException]) -> BaseException:
     exc = _real(node, members)
     return _stand_in(node, members, why=exc) if isinstance(exc, str) else exc
@@ -165,7 +169,7 @@ def _annotate(exc: BaseException, node: Node, origin: str) -> None:
     if "omitted" in node:
         notes.append(f"{node['omitted']} exceptions between this one and the one before were left out.")
     if "frames" in node:
-        notes.append("\n".join((f"Raised in another process ({origin}), most recent call last:", *frame_lines(node))))
+        notes.append("\n".join((f"{ELSEWHERE} ({origin}), most recent call last:", *frame_lines(node))))
     if notes:
         vars(exc)["__notes__"] = notes
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from .chain import Carried
-from .plain import cut
+from .plain import cut, ranks_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -148,22 +148,6 @@ class DCPErrorAggregator:
 
 def _order(rank: int | None) -> tuple[bool, int]:
     return rank is None, rank or 0
-
-
-def ranks_text(ranks: Iterable[int | None]) -> str:
-    """Return `rank 3`, or `ranks 0-3, 7 (5)` with their number; None is an unknown rank."""
-    known = sorted({rank for rank in ranks if rank is not None})
-    if not known:
-        return "unknown rank"
-    if len(known) == 1:
-        return f"rank {known[0]}"
-    runs: list[list[int]] = []
-    for rank in known:
-        if runs and rank == runs[-1][1] + 1:
-            runs[-1][1] = rank
-        else:
-            runs.append([rank, rank])
-    return f"ranks {', '.join(str(a) if a == b else f'{a}-{b}' for a, b in runs)} ({len(known)})"
 
 
 def precheck_rank(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import builtins
-import json
 import linecache
-import pickle
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
+from operator import is_not
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .plain import cut, is_big, is_plain, pickled, portable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import CodeType, TracebackType
 
 LINKS: Final = 16
@@ -32,6 +31,8 @@ REPORT: Final = 60_000
 
 _SQUEEZES: Final = ((FRAMES, 4_000, True), (10, 1_000, True), (4, 300, False), (2, 60, False))
 """Frames, characters a text, and whether arguments stay: what a chain that is too big is cut down to, step by step."""
+
+S = TypeVar("S", str, bytes)
 
 Node = dict[str, Any]
 """One exception; what is empty is absent.
@@ -66,10 +67,12 @@ def text_of(exc: BaseException) -> str:
     Big arguments are never formatted whole; a `__str__` that raises is named instead.
     """
     try:
-        if type(exc).__str__ is BaseException.__str__ and any(map(is_big, exc.args)):
-            if len(exc.args) > 1:
-                return f"({', '.join(map(shown, exc.args))})"
-            return cut(exc.args[0]) if isinstance(exc.args[0], str) else shown(exc.args[0])
+        if type(exc).__str__ is BaseException.__str__:
+            args = exc.args
+            if len(args) == 1 and isinstance(args[0], str):
+                return cut(args[0])
+            if any(map(is_big, args)):
+                return shown(args[0]) if len(args) == 1 else f"({', '.join(map(shown, args))})"
         return cut(str(exc))
     except Exception as error:
         return f"<an exception whose str() raised {type(error).__name__}>"
@@ -83,7 +86,7 @@ def type_name(exc: BaseException) -> str:
 
 def builtin_base(cls: type) -> Any:
     """Return the nearest built-in exception class."""
-    return next(each for each in cls.__mro__ if each in BUILTIN)
+    return cls if cls in BUILTIN else next(each for each in cls.__mro__ if each in BUILTIN)
 
 
 def line_of(exc: BaseException) -> list[BaseException]:
@@ -115,16 +118,22 @@ def root_of(exc: BaseException) -> BaseException:
     return root
 
 
-def describe(exc: BaseException, *, whole: bool = False, json_only: bool = False) -> list[Node]:
-    """Describe an exception and its chain, the outermost first, in about REPORT bytes.
+def describe(exc: BaseException, encode: Callable[[list[Node]], S], *, whole: bool = False, blobs: bool = True) -> S:
+    """Encode an exception and its chain, the outermost first, in about REPORT characters or bytes.
 
-    With `whole` the outermost keeps all its fields, whatever their size; with `json_only` no blobs are made.
+    With `whole` the outermost keeps all its fields, whatever their size. Without `blobs` only plain data is made.
     """
     nodes = []
     for place, (each, links) in enumerate(_collect(exc)):
-        limit = None if whole and not place else BLOB
-        nodes.append(_node(each, limit, json_only) | links)
-    return _fit(nodes, whole, json_only)
+        node = _node(each, None if whole and not place else BLOB, blobs)
+        node.update(links)
+        nodes.append(node)
+    for squeeze in _SQUEEZES:
+        encoded = encode(nodes)
+        if len(encoded) <= REPORT or (whole and len(encoded) - len(encode(nodes[:1])) <= REPORT):
+            return encoded
+        nodes = nodes[:whole] + [_squeezed(node, *squeeze) for node in nodes[whole:]]
+    return encode(nodes)
 
 
 def frame_lines(node: Node) -> Iterator[str]:
@@ -152,27 +161,27 @@ def _collect(head: BaseException) -> list[tuple[BaseException, Node]]:
         line = line[: NODES - len(kept)]
         kept += line
         known.update(map(id, line))
-        heads.extend(other for each in line for other in _sides(each) if id(other) not in known)
+        for each in line:
+            if isinstance(each, BaseExceptionGroup):
+                heads.extend(members_of(each))
+            context = context_of(each)
+            if context is not None and id(context) not in known:
+                heads.append(context)
     place = {id(each): number for number, each in enumerate(kept)}
     return [(each, _links(each, place, jumps.get(id(each)))) for each in kept]
 
 
-def _sides(exc: BaseException) -> list[BaseException]:
-    """Return what is linked to an exception beside the next one of its line."""
-    context = context_of(exc)
-    members = members_of(exc) if isinstance(exc, BaseExceptionGroup) else ()
-    return [*members] if context is None else [*members, context]
-
-
 def _links(exc: BaseException, place: dict[int, int], jump: tuple[BaseException, int] | None) -> Node:
     links: Node = {}
-    for name, other in (("cause", cause_of(exc)), ("context", context_of(exc))):
-        if other is not None and id(other) in place:
-            links[name] = place[id(other)]
+    cause, context = cause_of(exc), context_of(exc)
+    if cause is not None and id(cause) in place:
+        links["cause"] = place[id(cause)]
+    if context is not None and id(context) in place:
+        links["context"] = place[id(context)]
     if jump is not None:
         following, links["omitted"] = jump
         if id(following) in place:
-            links["cause" if cause_of(exc) is not None else "context"] = place[id(following)]
+            links["context" if cause is None else "cause"] = place[id(following)]
     if suppresses(exc):
         links["suppress"] = True
     if isinstance(exc, BaseExceptionGroup):
@@ -180,21 +189,23 @@ def _links(exc: BaseException, place: dict[int, int], jump: tuple[BaseException,
     return links
 
 
-def _node(exc: BaseException, limit: int | None, json_only: bool) -> Node:
+def _node(exc: BaseException, limit: int | None, blobs: bool) -> Node:
     """Describe one exception but for its links; `limit` bounds the bytes of its arguments and attributes."""
     cls = type(exc)
     base = builtin_base(cls)
     module, name = _names(cls)
     node: Node = {"module": module, "name": name, "base": BUILTIN[base], "text": text_of(exc)}
     try:
-        if known := vars(exc).get("_keepcause_node"):
-            node = {key: value for key, value in known.items() if not json_only or key not in ("blob", "whole")}
+        own = vars(exc)
+        if known := own.get("_keepcause_node"):
+            node = {key: value for key, value in known.items() if blobs or key not in ("blob", "whole")}
         else:
-            if bases := [".".join(_names(each)) for each in cls.__mro__[1:-1] if each not in BUILTIN]:
+            if cls is not base:
+                bases = [".".join(_names(each)) for each in cls.__mro__[1 : cls.__mro__.index(base)]]
                 node["bases"] = bases[:LINKS]
-            node |= _payload(exc, base, limit, json_only)
-        if notes := _notes(exc):
-            node["notes"] = notes
+            node |= _payload(exc, base, limit, blobs)
+        if "__notes__" in own:
+            node["notes"] = _notes(own["__notes__"])
     except Exception:
         pass  # a class that won't be looked at: its name, text, frames and links still travel
     frames, skipped = _frames(traceback_of(exc))
@@ -207,13 +218,14 @@ def _node(exc: BaseException, limit: int | None, json_only: bool) -> Node:
 
 def _names(cls: type) -> tuple[str, str]:
     module, name = getattr(cls, "__module__", None), getattr(cls, "__qualname__", None)
-    return cut(module, 300) if isinstance(module, str) else "?", cut(name, 300) if isinstance(name, str) else "?"
+    if type(module) is not str or type(name) is not str:
+        return str(module), str(name)
+    return (module, name) if len(module) + len(name) <= 600 else (cut(module, 300), cut(name, 300))
 
 
-def _notes(exc: BaseException) -> list[str]:
-    notes = vars(exc).get("__notes__")
+def _notes(notes: object) -> list[str]:
     if not isinstance(notes, list | tuple):
-        return []
+        return [shown(notes)]
     if len(notes) > NOTES:
         notes = [*notes[: NOTES // 2], *notes[-NOTES // 2 :]]
     return [cut(note, NOTE) if isinstance(note, str) else shown(note) for note in notes]
@@ -221,47 +233,53 @@ def _notes(exc: BaseException) -> list[str]:
 
 def _frames(tb: TracebackType | None) -> tuple[list[tuple[str, int, str, str]], int]:
     """Return the outermost and innermost frames of a traceback, and how many lie between them."""
-    first: list[TracebackType] = []
-    last: deque[TracebackType] = deque(maxlen=FRAMES // 2)
-    count = 0
+    links = []
     while tb is not None:
-        (first if count < FRAMES // 2 else last).append(tb)
-        count += 1
+        links.append(tb)
         tb = tb.tb_next
+    skipped = max(0, len(links) - FRAMES)
+    if skipped:
+        links = links[: FRAMES // 2] + links[-FRAMES // 2 :]
     # Equal frames of a recursion become one object, which pickle writes once.
-    known: dict[tuple[CodeType, int], tuple[str, int, str, str]] = {}
+    known: dict[tuple[int, int], tuple[str, int, str, str]] = {}
     frames = []
-    for each in (*first, *last):
-        code, line = each.tb_frame.f_code, each.tb_lineno
-        frame = known.get((code, line))
-        if frame is None:
-            source = _source(code.co_filename, line, each.tb_frame.f_globals)
-            frame = known[code, line] = (cut(code.co_filename, 300), line, cut(code.co_qualname, 200), source)
-        frames.append(frame)
-    return frames, count - len(frames)
+    for each in links:
+        frame, line = each.tb_frame, each.tb_lineno
+        code = frame.f_code
+        key = id(code), line
+        if key not in known:
+            known[key] = _frame(code, line, frame.f_globals)
+        frames.append(known[key])
+    return frames, skipped
 
 
-def _source(file: str, line: int, names: dict[str, Any]) -> str:
+def _frame(code: CodeType, line: int, names: dict[str, Any]) -> tuple[str, int, str, str]:
+    file, function = code.co_filename, code.co_qualname
     try:
-        return cut(linecache.getline(file, line, names).strip(), 200)
+        source = linecache.getline(file, line, names).strip()
     except Exception:  # the module's loader is anybody's code
-        return ""
+        source = ""
+    if len(file) + len(function) + len(source) > 400:
+        file, function, source = cut(file, 300), cut(function, 200), cut(source, 200)
+    return file, line, function, source
 
 
-def _payload(exc: BaseException, base: Any, limit: int | None, json_only: bool) -> Node:
+def _payload(exc: BaseException, base: Any, limit: int | None, blobs: bool) -> Node:
     """Return the node's `args`, `state`, `blob` and `whole`."""
     args, state = _parts(exc, base)
-    plain = {name: value for name, value in state.items() if is_plain(value, limit)}
-    plain_args = [arg if is_plain(arg, limit) else {"text": shown(arg)} for arg in args]
-    payload: Node = {"args": plain_args} if args else {}
-    if plain:
+    payload: Node = {}
+    if args:
+        payload["args"] = [arg if is_plain(arg, limit) else {"text": shown(arg)} for arg in args]
+    if plain := {name: value for name, value in state.items() if is_plain(value, limit)}:
         payload["state"] = plain
-    if json_only:
+    if not blobs:
         return payload
-    own = type(exc).__reduce__ is not base.__reduce__ or type(exc).__reduce_ex__ is not object.__reduce_ex__
-    if own and not _has_fields(exc) and (blob := pickled(exc, limit)) is not None:
-        return payload | {"blob": blob, "whole": True}
-    if len(plain) < len(state) or any(mine is not arg for mine, arg in zip(plain_args, args, strict=True)):
+    cls = type(exc)
+    if cls is not base and not hasattr(cls, "_keepcause_fields"):
+        own = cls.__reduce__ is not base.__reduce__ or cls.__reduce_ex__ is not object.__reduce_ex__
+        if own and (blob := pickled(exc, limit)) is not None:
+            return payload | {"blob": blob, "whole": True}
+    if len(plain) < len(state) or any(map(is_not, payload.get("args", ()), args)):
         blob = pickled((args, state), limit)
         if blob is None:
             share = None if limit is None else limit // (len(args) + len(state) + 1)
@@ -271,31 +289,17 @@ def _payload(exc: BaseException, base: Any, limit: int | None, json_only: bool) 
     return payload
 
 
-def _has_fields(exc: BaseException) -> bool:
-    return hasattr(type(exc), "_keepcause_fields")
-
-
 def _parts(exc: BaseException, base: Any) -> tuple[Sequence[Any], dict[str, Any]]:
     """Return the arguments and attributes that make an exception what it is."""
-    if _has_fields(exc):
-        return exc.args, exc._keepcause_fields()  # type: ignore[attr-defined]
+    if type(exc) is not base and (fields := getattr(type(exc), "_keepcause_fields", None)):
+        return exc.args, fields(exc)
     reduced = base.__reduce__(exc)
     state = dict(reduced[2]) if len(reduced) > 2 and reduced[2] else {}
-    slots = object.__getstate__(exc)
-    if isinstance(slots, tuple):
+    if type(exc) is not base and isinstance(slots := object.__getstate__(exc), tuple):
         state |= slots[1]
-    state.pop("__notes__", None)
+    if state:
+        state.pop("__notes__", None)
     return reduced[1][:1] if isinstance(exc, BaseExceptionGroup) else reduced[1], state
-
-
-def _fit(nodes: list[Node], whole: bool, json_only: bool) -> list[Node]:
-    """Cut the nodes down until they take at most REPORT bytes; with `whole` the first one keeps its fields."""
-    first, rest = (nodes[:1], nodes[1:]) if whole else ([], nodes)
-    for frames, characters, arguments in _SQUEEZES:
-        if len(json.dumps(rest) if json_only else pickle.dumps(rest)) <= REPORT:
-            break
-        rest = [_squeezed(node, frames, characters, arguments) for node in rest]
-    return first + rest
 
 
 def _squeezed(node: Node, frames: int, characters: int, arguments: bool) -> Node:

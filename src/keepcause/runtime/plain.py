@@ -6,7 +6,10 @@ import io
 import pickle
 import reprlib
 import sys
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 TEXT: Final = 4_000
 """Characters kept of a text."""
@@ -49,7 +52,8 @@ _bounded: Final = _Bounded()
 
 def cut(text: str, limit: int = TEXT) -> str:
     """Shorten a text to about `limit` characters, keeping its start and its end, and say how much is gone."""
-    text = str.__str__(text)
+    if type(text) is not str:
+        text = str.__str__(text)
     if len(text) <= limit:
         return text
     tail = limit // 4
@@ -75,6 +79,11 @@ def is_plain(value: object, limit: int | None) -> bool:
     Plain are None, bool, int, float, str, and lists and dicts with text keys of these: exactly these types, no
     subclasses.
     """
+    kind = type(value)
+    if kind is str:
+        return limit is None or len(value) <= limit  # type: ignore[arg-type]
+    if kind is type(None) or kind is bool or kind is float:
+        return True
     size = _plain_size(value, sys.maxsize if limit is None else limit, 0)
     return size is not None and (limit is None or size <= limit)
 
@@ -111,6 +120,22 @@ def as_plain(value: Any, depth: int = 0) -> Any:
     if depth < DEPTH and isinstance(value, dict):
         return {key if type(key) is str else shown(key): as_plain(each, depth + 1) for key, each in value.items()}
     return str.__str__(value) if isinstance(value, str) else shown(value)
+
+
+def ranks_text(ranks: Iterable[int | None]) -> str:
+    """Return `rank 3`, or `ranks 0-3, 7 (5)` with their number; None is an unknown rank."""
+    known = sorted({rank for rank in ranks if rank is not None})
+    if not known:
+        return "unknown rank"
+    if len(known) == 1:
+        return f"rank {known[0]}"
+    runs: list[list[int]] = []
+    for rank in known:
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    return f"ranks {', '.join(str(a) if a == b else f'{a}-{b}' for a, b in runs)} ({len(known)})"
 
 
 class _FullError(Exception):

@@ -1,0 +1,276 @@
+"""The parent's side: wait for workers, and one error that names all that failed; imports the rooms beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import time
+from multiprocessing.connection import wait
+from typing import TYPE_CHECKING, Any, Final
+
+from .chain import ELSEWHERE, Carried, dump, load
+from .describe import root_of
+from .inbox import Lines, Objects
+from .plain import cut, ranks_text
+from .worker import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+TICK: Final = 0.05
+"""Seconds between two looks at processes whose end can't be waited for."""
+LAST_LINES: Final = 8
+"""Lines of the innermost frames that the text of WorkersFailed shows of one cause."""
+ENDING: Final = 2.0
+"""Seconds that a process gets to end after SIGTERM, before SIGKILL."""
+
+
+@dataclasses.dataclass(frozen=True)
+class WorkerFailure:
+    """How one worker failed.
+
+    Attributes:
+        kind: "raised", "killed", "exited", "closed" (its connection ended, but not its process), "unreadable" (what it
+            sent can't be unpickled) or "silent".
+        what: the same in words, with the root cause of what it raised.
+        time: seconds since the epoch.
+        phase, phase_age: its last known step, and the seconds from that step's beginning to `time`.
+        exitcode: of its process, negative for a signal.
+        error: what it raised.
+    """
+
+    rank: int
+    kind: str
+    what: str
+    time: float
+    phase: str | None = None
+    phase_age: float | None = None
+    exitcode: int | None = None
+    error: BaseException | None = None
+
+
+class WorkersFailed(Carried, RuntimeError):  # noqa: N818 - the name says which ones
+    """Workers did not start: names every one that failed, the earliest first; healthy ones are counted.
+
+    Attributes:
+        failures: a WorkerFailure for each that failed, the earliest first.
+        ready, total: how many workers were ready, and how many there are.
+        rank, phase: of the earliest failure.
+    """
+
+    def __init__(
+        self, failures: Iterable[WorkerFailure] | str = (), ready: Sequence[int] | int | str = 0, total: int = 0
+    ) -> None:
+        texts = [each for each in (failures, ready) if isinstance(each, str)]
+        found = () if isinstance(failures, str) else failures
+        self.failures = sorted(found, key=lambda each: (each.time, each.rank))
+        self.ready = ready if isinstance(ready, int) else 0
+        self.total = total
+        self.rank = self.failures[0].rank if self.failures else None
+        self.phase = self.failures[0].phase if self.failures else None
+        super().__init__("\n".join(texts) or self._report())
+        self.__cause__ = next((each.error for each in self.failures if each.error is not None), None)
+
+    @property
+    def root(self) -> BaseException:
+        """The root cause of the earliest error that a worker raised, or this error itself."""
+        return root_of(self)
+
+    def _report(self) -> str:
+        groups: dict[tuple[str, str, str | None], list[WorkerFailure]] = {}
+        for each in self.failures:
+            groups.setdefault((each.kind, each.what, each.phase), []).append(each)
+        parts = [_described(group, self.failures[0].time) for group in groups.values()]
+        head = f"{len(self.failures)} of {self.total} workers failed to start ({self.ready} ready)"
+        return cut("\n  ".join([f"{head}: {parts[0]}", *parts[1:]]) if parts else head, 9_000)
+
+    def _keepcause_fields(self) -> dict[str, Any]:
+        rows = [{**vars(each), "error": None} for each in self.failures]
+        errors = [None if each.error is None else dump(each.error) for each in self.failures]
+        return {**super()._keepcause_fields(), "failures": rows, "errors": errors}
+
+    def _keepcause_restore(self, fields: dict[str, Any]) -> None:
+        errors = dict(enumerate(fields.pop("errors", ())))
+        rows = enumerate(fields.pop("failures", ()))
+        found = [
+            WorkerFailure(**{**row, "error": load(errors[place]) if errors.get(place) else None}) for place, row in rows
+        ]
+        super()._keepcause_restore({**fields, "failures": found})
+
+
+def wait_for_workers(
+    workers: Iterable[tuple[int, Any, Any]], *, timeout: float, grace: float = 2.0, terminate: bool = False
+) -> dict[int, Any]:
+    """Wait until all workers are ready; returns the payload of each by rank.
+
+    After the first failure the others get `grace` seconds to report, so that one error names all that failed.
+
+    Args:
+        workers: (rank, connection, process) of each. The connection is a multiprocessing Connection, or a socket, pipe
+        or file
+            descriptor with lines of JSON; the worker's end of it belongs to a `guard`. The process is a
+            multiprocessing.Process, a subprocess.Popen or None. An object or line that isn't the guard's counts as
+            ready.
+        timeout: seconds until workers that have said nothing count as failed.
+        terminate: end the processes that still run before raising, after the report is complete.
+
+    Raises:
+        WorkersFailed: at least one worker failed or stayed silent.
+    """
+    crew = [_Worker(*each) for each in workers]
+    limit = time.monotonic() + timeout
+    graceful = False
+    while True:
+        for worker in crew:
+            worker.look()
+        if not graceful and any(worker.trouble for worker in crew):
+            graceful, limit = True, time.monotonic() + grace
+        left = limit - time.monotonic()
+        if left <= 0 or all(worker.settled for worker in crew):
+            break
+        wait([handle for worker in crew for handle in worker.handles()], min(TICK, left))
+    failures = [failure for worker in crew if (failure := worker.verdict()) is not None]
+    if not failures:
+        return {worker.rank: worker.payload for worker in crew}
+    if terminate:
+        _end([worker.process for worker in crew if worker.process is not None])
+    raise WorkersFailed(failures, len(crew) - len(failures), len(crew))
+
+
+class _Worker:
+    """What the parent knows of one worker so far."""
+
+    def __init__(self, rank: int, conn: Any, process: Any) -> None:
+        self.rank, self.process = rank, process
+        self.inbox = Objects(conn) if hasattr(conn, "recv") and hasattr(conn, "poll") else Lines(conn)
+        self.payload: Any = None
+        self.ready = self.closed = self.exited = False
+        self.phase: str | None = None
+        self.phase_time = 0.0
+        self.exitcode: int | None = None
+        self.trouble: tuple[str, str, float, BaseException | None] | None = None
+        """Kind, words, time and error of its failure, as far as known."""
+
+    @property
+    def settled(self) -> bool:
+        if self.ready or self.exited or (self.closed and self.process is None):
+            return True
+        return self.trouble is not None and self.trouble[0] in ("raised", "unreadable")
+
+    def handles(self) -> list[Any]:
+        """Return what to wait for to learn more of it."""
+        if self.settled:
+            return []
+        sentinel = getattr(self.process, "sentinel", None)
+        return [each for each in (None if self.closed else self.inbox.handle(), sentinel) if each is not None]
+
+    def look(self) -> None:
+        """Take in what has arrived and whether the process has ended."""
+        if self.settled:
+            return
+        # The process first: what it has written before its end is then all there to be read.
+        exited, self.exitcode = _exit_of(self.process)
+        while not self.ready and not self.closed and self._take():
+            pass
+        if self.settled:
+            return
+        if exited:
+            self.exited = True
+            noticed = time.time() if self.trouble is None else self.trouble[2]
+            self.trouble = (*_words_of(self.exitcode), noticed, None)
+        elif self.closed and self.trouble is None:
+            still = "" if self.process is None else ", but still runs"
+            self.trouble = "closed", f"closed its connection without a report{still}", time.time(), None
+
+    def _take(self) -> bool:
+        """Take in one message; False where there is none."""
+        try:
+            message = self.inbox.take()
+        except EOFError:
+            self.closed = True
+            return False
+        except Exception as error:
+            self.trouble = "unreadable", f"sent what can't be read here: {one_line(error)}", time.time(), None
+            return False
+        if message is None:
+            return False
+        kind, when, data = message
+        if kind == "phase":
+            self.phase, self.phase_time = data, when
+        elif kind == "ready":
+            self.ready, self.payload = True, data
+        elif kind == "failed":
+            self.trouble = "raised", f"raised {one_line(root_of(data))}", when, data
+            self.phase = getattr(data, "phase", None) or self.phase
+            return False
+        return True
+
+    def verdict(self) -> WorkerFailure | None:
+        """Return how it failed, None where it is ready."""
+        if self.ready:
+            return None
+        silent = "silent", "gave no report" if self.phase else "never said anything", time.time(), None
+        kind, what, when, error = self.trouble or silent
+        age = when - self.phase_time if self.phase_time else None
+        return WorkerFailure(self.rank, kind, what, when, self.phase, age, self.exitcode, error)
+
+
+def _exit_of(process: Any) -> tuple[bool, int | None]:
+    """Tell whether a process has ended, and its exit code where that is known."""
+    if process is None:
+        return False, None
+    code = process.poll() if hasattr(process, "poll") else process.exitcode
+    if code is None and process.pid is not None:
+        try:
+            os.kill(process.pid, 0)
+        except ProcessLookupError:  # somebody else has waited for it
+            return True, None
+        except PermissionError:
+            pass
+    return code is not None, code
+
+
+def _words_of(exitcode: int | None) -> tuple[str, str]:
+    """Return the kind of an end without a report, and its words."""
+    if exitcode is None or exitcode >= 0:
+        code = "an unknown code" if exitcode is None else f"code {exitcode}"
+        return "exited", f"exited with {code} without a report"
+    try:
+        name = signal.Signals(-exitcode).name
+    except ValueError:
+        name = f"signal {-exitcode}"
+    return "killed", f"was killed by {name}{' (often the out-of-memory killer)' if name == 'SIGKILL' else ''}"
+
+
+def _described(group: Sequence[WorkerFailure], first: float) -> str:
+    """Return the text of workers that failed alike: who, how, in which phase, how much later than the first, where."""
+    failure = group[0]
+    text = f"{ranks_text(each.rank for each in group)} {failure.what}"
+    if failure.phase is not None:
+        text += f", in phase {failure.phase!r}"
+        if failure.phase_age is not None and failure.kind != "raised":
+            text += f" for {failure.phase_age:.1f} s"
+    if failure.time > first and failure.kind != "silent":
+        text += f" ({failure.time - first:.2f} s later)"
+    return "\n".join([text, *(f"    {line}" for line in _last_frames(failure.error))])
+
+
+def _last_frames(error: BaseException | None) -> list[str]:
+    """Return the innermost frames of an error's root, as its note has them."""
+    notes = [] if error is None else getattr(root_of(error), "__notes__", [])
+    frames = next((note for note in reversed(notes) if note.startswith(ELSEWHERE)), "")
+    return frames.splitlines()[1:][-LAST_LINES:]
+
+
+def _end(processes: Sequence[Any]) -> None:
+    """End processes: SIGTERM, and SIGKILL for those that still run after ENDING seconds."""
+    for process in processes:
+        process.terminate()
+    deadline = time.monotonic() + ENDING
+    while time.monotonic() < deadline and not all(_exit_of(process)[0] for process in processes):
+        time.sleep(TICK)
+    for process in processes:
+        if not _exit_of(process)[0]:
+            process.kill()
+        process.join() if hasattr(process, "join") else process.wait()
