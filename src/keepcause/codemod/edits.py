@@ -106,8 +106,12 @@ def locate(part: Part, statement: Statement, edit: Edit) -> Located:
 
 
 def render(part: Part, located: Sequence[Located]) -> str:
-    """The part's new text with its own line ends; raises RefusedError where a comment or a line would be lost."""
-    module = _changed(part, located)
+    """The part's text with all these changes made; raises RefusedError as `restored` does."""
+    return restored(part, _changed(part, located))
+
+
+def restored(part: Part, module: cst.Module) -> str:
+    """The part's new text with its own line ends; raises RefusedError where a comment or a line end would be lost."""
     if _comments(module) != _comments(part.module):
         raise RefusedError("a comment would be lost")
     code = module.code.removeprefix(part.before).removesuffix(part.after)

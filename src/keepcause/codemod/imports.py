@@ -1,0 +1,258 @@
+"""Where an import that a repair needs goes: where a person would put it; imports the linter's data and `verify`."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import libcst as cst
+
+from keepcause.codemod.edits import cut, restored
+from keepcause.codemod.verify import RefusedError
+from keepcause.lint.scope import Kind
+from keepcause.lint.source import NEWLINE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    from keepcause.lint.source import Source
+
+Splice: TypeAlias = tuple[int, int, str]
+"""Start and end, as offsets into a source's text, and what stands there instead."""
+ImportNode: TypeAlias = ast.Import | ast.ImportFrom
+T = TypeVar("T")
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_FUTURE, _STANDARD, _INSTALLED, _OWN, _RELATIVE = range(5)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What a name is called in the file, and the change that imports it; none where it is imported already."""
+
+    name: str
+    splice: Splice | None = None
+
+
+def imported(
+    source: Source,
+    module: str,
+    name: str,
+    at: ast.AST,
+    *,
+    own: Collection[str] = (),
+    absolute: Callable[[str], str] = str,
+) -> Imported:
+    """Import `name` from `module` for use at the node `at`.
+
+    `own` are the project's own top-level packages, `absolute` resolves a relative reference such as `.errors.Name`.
+    Raises RefusedError where `name` means something else in the file already.
+    """
+    scopes = source.scopes
+    wanted = f"{module}.{name}"
+    for local, bindings in scopes.module.bindings.items():
+        same = [each for each in bindings if each.kind is Kind.IMPORT and absolute(each.target) == wanted]
+        if same and len(same) == len(bindings) and scopes.lookup(local, scopes.of[at]) is bindings:
+            if source.parents[source.statement(same[0].node)] is not source.tree:
+                raise RefusedError(f"`{local}` is imported only under a condition")
+            return Imported(local)
+    if name in scopes.module.names():
+        raise RefusedError(f"`{name}` means something else in this file")
+    leading = _leading(source, at)
+    for node in leading:
+        if isinstance(node, ast.ImportFrom) and _imports_from(node, module, absolute):
+            return Imported(name, _extended(source, node, name))
+    return Imported(name, _new_line(source, leading, module, f"from {module} import {name}", own))
+
+
+def _imports_from(node: ast.ImportFrom, module: str, absolute: Callable[[str], str]) -> bool:
+    return node.names[0].name != "*" and bool(node.module) and absolute(f"{'.' * node.level}{node.module}") == module
+
+
+def _leading(source: Source, at: ast.AST) -> list[ast.stmt]:
+    """The module's statements before its first definition and before the use."""
+    around = {at, *source.ancestors(at)}
+    leading: list[ast.stmt] = []
+    for node in source.tree.body:
+        if node in around or isinstance(node, _DEFINITIONS):
+            break
+        leading.append(node)
+    return leading
+
+
+def _extended(source: Source, node: ast.ImportFrom, name: str) -> Splice:
+    """`name` among the names of an import that is there, by the order that these are in."""
+    part = cut(source, node)
+    line = part.module.body[0]
+    assert isinstance(line, cst.SimpleStatementLine)
+    statement = line.body[0]
+    assert isinstance(statement, cst.ImportFrom)
+    index = _by_habit([alias.name for alias in node.names], name, (_by_type, str.lower, str))
+    extended = _appended(statement, name) if index == len(node.names) else _inserted(statement, name, index)
+    changed = part.module.deep_replace(statement, extended)
+    assert isinstance(changed, cst.Module)
+    return part.place.start, part.place.stop, restored(part, changed)
+
+
+def _inserted(statement: cst.ImportFrom, name: str, index: int) -> cst.ImportFrom:
+    assert not isinstance(statement.names, cst.ImportStar)
+    new = cst.ImportAlias(cst.Name(name), comma=cst.Comma(whitespace_after=_between(statement)))
+    return statement.with_changes(names=[*statement.names[:index], new, *statement.names[index:]])
+
+
+def _appended(statement: cst.ImportFrom, name: str) -> cst.ImportFrom:
+    assert not isinstance(statement.names, cst.ImportStar)
+    *others, last = statement.names
+    between = _between(statement)
+    comma, rpar = last.comma, statement.rpar
+    tail = comma.whitespace_after if isinstance(comma, cst.Comma) else rpar.whitespace_before if rpar else None
+    if isinstance(tail, cst.ParenthesizedWhitespace) and isinstance(between, cst.ParenthesizedWhitespace):
+        # Comments stay behind the name that they stand behind.
+        between = between.with_changes(first_line=tail.first_line, empty_lines=tail.empty_lines)
+        bare = tail.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
+        if isinstance(comma, cst.Comma):
+            comma = comma.with_changes(whitespace_after=bare)
+        elif rpar:
+            rpar = rpar.with_changes(whitespace_before=bare)
+    last = last.with_changes(comma=cst.Comma(whitespace_after=between))
+    return statement.with_changes(names=[*others, last, cst.ImportAlias(cst.Name(name), comma=comma)], rpar=rpar)
+
+
+def _between(statement: cst.ImportFrom) -> cst.BaseParenthesizableWhitespace:
+    """What stands between two names: a space, or a new line with the names' indentation."""
+    assert not isinstance(statement.names, cst.ImportStar)
+    first = statement.names[0].comma
+    spaces = [statement.lpar.whitespace_after] if statement.lpar else []
+    if isinstance(first, cst.Comma) and len(statement.names) > 1:
+        spaces.append(first.whitespace_after)
+    for space in spaces:
+        if isinstance(space, cst.ParenthesizedWhitespace):
+            return cst.ParenthesizedWhitespace(indent=space.indent, last_line=space.last_line)
+    return cst.SimpleWhitespace(" ")
+
+
+def _by_habit(present: Sequence[T], new: T, habits: Iterable[Callable[[T], Any]]) -> int:
+    """Where `new` belongs by the first habit that `present` keeps to; at the end where it keeps to none."""
+    for key in habits:
+        keys = [key(each) for each in present]
+        if keys == sorted(keys):
+            return bisect_right(keys, key(new))
+    return len(present)
+
+
+def _by_type(name: str) -> tuple[int, str]:
+    """Constants, then classes, then the rest, as isort and ruff have it."""
+    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2
+    return kind, name.lower()
+
+
+@dataclass(frozen=True)
+class _Line:
+    """An import statement in the module's head, or the one to come; the physical lines count from 1."""
+
+    section: int
+    module: str
+    plain: bool
+    first: int = 0
+    last: int = 0
+
+    def plain_first(self) -> tuple[bool, str]:
+        return not self.plain, self.module.lower()
+
+    def by_module(self) -> tuple[str, bool]:
+        return self.module.lower(), not self.plain
+
+
+def _new_line(source: Source, leading: Iterable[ast.stmt], module: str, text: str, own: Collection[str]) -> Splice:
+    new = _Line(_section(module, own), module, plain=False)
+    lines = [_line(node, own) for node in leading if isinstance(node, ast.Import | ast.ImportFrom)]
+    blocks = _blocks(source, lines)
+    for block in reversed(blocks):
+        kin = [line for line in block if line.section == new.section]
+        if kin:
+            index = _by_habit(kin, new, (_Line.plain_first, _Line.by_module))
+            return _after(source, kin[index - 1].last, text) if index else _before(source, kin[0].first, text)
+    # A file that has the sections before and after in one block has no blank lines between sections.
+    blank = not any(block[0].section < new.section < block[-1].section for block in blocks)
+    earlier = [line.last for line in lines if line.section < new.section]
+    if earlier:
+        return _after(source, max(earlier), text, blank=blank)
+    if lines:
+        return _before(source, _with_comments(source, lines[0].first), text, blank=int(blank))
+    return _first_import(source, text)
+
+
+def _section(module: str, own: Collection[str], level: int = 0) -> int:
+    top = module.partition(".")[0]
+    if level:
+        return _RELATIVE
+    if top == "__future__":
+        return _FUTURE
+    if top in own:
+        return _OWN
+    return _STANDARD if top in sys.stdlib_module_names else _INSTALLED
+
+
+def _line(node: ImportNode, own: Collection[str]) -> _Line:
+    assert node.end_lineno is not None
+    if isinstance(node, ast.Import):
+        module = node.names[0].name
+        return _Line(_section(module, own), module, plain=True, first=node.lineno, last=node.end_lineno)
+    module = node.module or ""
+    return _Line(_section(module, own, node.level), module, plain=False, first=node.lineno, last=node.end_lineno)
+
+
+def _blocks(source: Source, lines: Iterable[_Line]) -> list[list[_Line]]:
+    """The import statements with nothing but comments between them belong together."""
+    blocks: list[list[_Line]] = []
+    for line in lines:
+        if blocks and all(_is_comment(between) for between in source.lines[blocks[-1][-1].last : line.first - 1]):
+            blocks[-1].append(line)
+        else:
+            blocks.append([line])
+    return blocks
+
+
+def _first_import(source: Source, text: str) -> Splice:
+    first = source.tree.body[0]
+    if ast.get_docstring(source.tree, clean=False) is not None:
+        assert first.end_lineno is not None
+        following = source.lines[first.end_lineno] if first.end_lineno < len(source.lines) else ""
+        end = _line_end(source, first.end_lineno)
+        return _after(source, first.end_lineno, text + end if following.strip() else text, blank=True)
+    start, blank = first.lineno, 1
+    if isinstance(first, _DEFINITIONS):
+        start, blank = min([start, *(decorator.lineno for decorator in first.decorator_list)]), 2
+    return _before(source, _with_comments(source, start), text, blank=blank)
+
+
+def _with_comments(source: Source, line: int) -> int:
+    """The first line of the comment right above `line`, unless that is the file's own head."""
+    first = line
+    while first > 1 and _is_comment(source.lines[first - 2]):
+        first -= 1
+    return line if first == 1 else first
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
+def _before(source: Source, line: int, text: str, *, blank: int = 0) -> Splice:
+    start = source.line_starts[line - 1]
+    return start, start, text + _line_end(source, line) * (1 + blank)
+
+
+def _after(source: Source, line: int, text: str, *, blank: bool = False) -> Splice:
+    end = _line_end(source, line)
+    if line == len(source.lines):
+        return len(source.text), len(source.text), end * (1 + blank) + text
+    start = source.line_starts[line]
+    return start, start, end * blank + text + end
+
+
+def _line_end(source: Source, line: int) -> str:
+    match = NEWLINE.match(source.text, source.line_starts[line - 1] + len(source.lines[line - 1]))
+    return match[0] if match else "\n"
