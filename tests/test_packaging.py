@@ -29,10 +29,10 @@ print(json.dumps(sorted({module.__name__ for module in sys.modules.values()} - b
 """
 
 
-def run(*command: str | Path) -> str:
+def run(*command: str | Path, cwd: Path = Path("/")) -> str:
     """The standard output of `command`, run outside of this project."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -112,18 +112,16 @@ def test_console_script_tells_the_version(scripts: Path) -> None:
 
 
 def test_check_works_without_any_extra(scripts: Path, tmp_path: Path) -> None:
-    clean = tmp_path / "clean.py"
-    clean.write_text("print('fine')\n", encoding="utf-8")
-    run(scripts / "keepcause", "check", "--isolated", "--no-cache", clean)
+    (tmp_path / "clean.py").write_text("print('fine')\n", encoding="utf-8")
+    run(scripts / "keepcause", "check", "clean.py", cwd=tmp_path)
 
 
 def test_fix_without_its_extra_says_what_to_install(scripts: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.py"
     text = "def f(rows):\n    raise ValueError(f'{(row for row in [1, 2])}')\n"
     broken.write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [scripts / "keepcause", "fix", "--isolated", "--no-cache", broken], capture_output=True, text=True, timeout=60
-    )
+    command = (scripts / "keepcause", "fix", "broken.py")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "keepcause[fix]" in done.stderr
     assert len(done.stderr.splitlines()) == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -39,12 +38,12 @@ def test_there_are_sessions() -> None:
 
 @pytest.mark.parametrize(("command", "output"), SESSIONS, ids=[command for command, _ in SESSIONS])
 def test_session_prints_what_the_readme_says(folder: Path, command: str, output: str) -> None:
-    program, *arguments = shlex.split(command)
-    start = [sys.executable] if program == "python" else [sys.executable, "-m", program]
+    search = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        [*start, *arguments],
+        command,
+        shell=True,
         cwd=folder,
-        env={**os.environ, "NO_COLOR": "1"},
+        env={**os.environ, "PATH": search, "NO_COLOR": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
