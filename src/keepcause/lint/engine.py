@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from keepcause.lint import noqa
 from keepcause.lint.files import program_root, python_files
 from keepcause.lint.finding import Finding, Grade, WorkerInit
-from keepcause.lint.graph import Graph
+from keepcause.lint.graph import LAUNCH_SITE, Graph
 from keepcause.lint.program import Program
 from keepcause.lint.rule import Rule, Where, all_rules
 from keepcause.lint.source import Source, SourceError
@@ -83,7 +83,10 @@ _ORDER = list(Grade)
 
 def reason(evidence: WorkerInit) -> str:
     """The path in one line, names only: the root and the last steps."""
+    root, *_ = evidence.path
     names = [step.function for step in evidence.path]
+    if root.why != LAUNCH_SITE:
+        names[0] += f" ({root.why})"
     if len(names) > _MOST_NAMES:
         names = [names[0], "...", *names[-(_MOST_NAMES - 1) :]]
     return f"worker-init: {' -> '.join(names)}"
@@ -135,6 +138,12 @@ class Engine:
         if root not in self._graphs:
             self._graphs[root] = Graph(Program.at(root))
         return self._graphs[root]
+
+
+def lint_single_file(source: Source, settings: Settings) -> list[Finding]:
+    """The findings of one file with the evidence of that file alone; `source.path` is below its program's root."""
+    graph = Graph(Program.of_one_file(source))
+    return lint_source(source, settings, lambda line: graph.evidence(source.path, line))
 
 
 def _absolute(evidence: WorkerInit | None, root: Path) -> WorkerInit | None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from keepcause.lint.program import Program
 
+LAUNCH_SITE = "launch site"
 _MOST_CALLERS = 25
 _DEEPEST = 4
 _LEAST_SHARE = 0.5
@@ -137,7 +138,7 @@ class Graph:
             return Verdict(path, function, 0, why)
         for caller in self.callers(path, function):
             if caller.launched:
-                step = Step(caller.launched, caller.path, caller.line, "launch site")
+                step = Step(caller.launched, caller.path, caller.line, LAUNCH_SITE)
                 return Verdict(path, function, 0, "launch target", root=step)
         return None
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import builtins
 import enum
+import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,9 @@ ScopeNode = ast.Module | ast.ClassDef | FunctionNode | ComprehensionNode
 
 _BUILTINS = frozenset(dir(builtins))
 _MOST_REFERENCES = 8
+_MOST_TRIED = 64
+_MOST_NAMES = 5
+_MOST_BINDINGS = 4
 
 
 class Kind(enum.Enum):
@@ -95,6 +99,7 @@ class Scopes:
         """The scope that each node is evaluated in; a scope's own node maps to the scope around it."""
         self.inside: dict[ast.AST, Scope] = {tree: self.module}
         """The scope that each scope node opens."""
+        self._known: dict[ast.AST, tuple[str, ...]] = {}
         self._values: dict[ast.AST, tuple[Kind, ast.expr | None]] = {}
         self._pending: list[tuple[ast.AST, Scope]] = []
         self._build(tree)
@@ -123,40 +128,43 @@ class Scopes:
 
     def references(self, node: ast.AST) -> tuple[str, ...]:
         """Every reference that `node` may stand for, in source order, at most eight; empty where nothing is known."""
-        return tuple(dict.fromkeys(self._references(node, frozenset())))[:_MOST_REFERENCES]
+        if node not in self._known:
+            found = itertools.islice(self._references(node, _MOST_NAMES), _MOST_TRIED)
+            self._known[node] = tuple(dict.fromkeys(found))[:_MOST_REFERENCES]
+        return self._known[node]
 
-    def _references(self, node: ast.AST, seen: frozenset[ast.AST]) -> Iterator[str]:
-        if node in seen:
-            return
-        seen |= {node}
+    def _references(self, node: ast.AST, names: int) -> Iterator[str]:
+        """`names` is how many more assignments may be followed."""
         match node:
             case ast.Name(id=name):
-                yield from self._name(name, self.of[node], seen, node)
+                yield from self._name(name, self.of[node], names, node)
             case ast.Attribute(value=value, attr=attr):
-                for base in self._references(value, seen):
+                for base in self._references(value, names):
                     yield f"{base}.{attr}"
             case ast.Call(func=ast.Name(id="super"), args=[]) if self.is_builtin("super", node):
                 if (owner := self.owner(self.of[node])) is not None:
                     yield f"super(:{owner.qualname})"
             case ast.Call(func=func, args=args):
-                for base in self._references(func, seen):
+                for base in self._references(func, names):
                     if base == "functools.partial" and args:
-                        yield from self._references(args[0], seen)
+                        yield from self._references(args[0], names)
                     else:
                         yield f"{base}()"
             case ast.BoolOp(values=values):
                 for value in values:
-                    yield from self._references(value, seen)
+                    yield from self._references(value, names)
             case ast.IfExp(body=body, orelse=orelse):
-                yield from self._references(body, seen)
-                yield from self._references(orelse, seen)
+                yield from self._references(body, names)
+                yield from self._references(orelse, names)
             case ast.NamedExpr(value=value) | ast.Await(value=value):
-                yield from self._references(value, seen)
+                yield from self._references(value, names)
 
-    def _name(self, name: str, scope: Scope, seen: frozenset[ast.AST], node: ast.AST) -> Iterator[str]:
+    def _name(self, name: str, scope: Scope, names: int, node: ast.AST) -> Iterator[str]:
         bindings = self.lookup(name, scope)
         if not bindings and self.is_builtin(name, node):
             yield f"builtins.{name}"
+        if not names or len(bindings) > _MOST_BINDINGS:
+            return
         for binding in bindings:
             match binding:
                 case Binding(kind=Kind.IMPORT, target=target):
@@ -164,13 +172,13 @@ class Scopes:
                 case Binding(kind=Kind.DEFINITION, node=definition):
                     yield f":{self.inside[definition].qualname}"
                 case Binding(kind=Kind.ASSIGNMENT, value=ast.expr() as value):
-                    yield from self._references(value, seen)
+                    yield from self._references(value, names - 1)
                 case Binding(kind=Kind.PARAMETER, node=ast.arg() as parameter, value=default):
-                    yield from self._parameter(parameter, seen)
+                    yield from self._parameter(parameter, names)
                     if isinstance(default, ast.Name | ast.Attribute):
-                        yield from self._references(default, seen)
+                        yield from self._references(default, names)
 
-    def _parameter(self, parameter: ast.arg, seen: frozenset[ast.AST]) -> Iterator[str]:
+    def _parameter(self, parameter: ast.arg, names: int) -> Iterator[str]:
         """`self` and `cls` by their place, another parameter by its annotation."""
         function = self.of[parameter]
         owner = function.parent
@@ -188,18 +196,18 @@ class Scopes:
                 return
         if parameter.annotation is not None:
             for annotation in annotated_classes(parameter.annotation):
-                for reference in self._annotation(annotation, function, seen):
+                for reference in self._annotation(annotation, function, names):
                     yield f"{reference}()"
 
-    def _annotation(self, annotation: ast.expr, function: Scope, seen: frozenset[ast.AST]) -> Iterator[str]:
+    def _annotation(self, annotation: ast.expr, function: Scope, names: int) -> Iterator[str]:
         match annotation:
             case ast.Constant(value=str(text)):
                 head, *rest = text.split(".")
                 if all(part.isidentifier() for part in (head, *rest)):
-                    for base in self._name(head, function.parent or self.module, seen, annotation):
+                    for base in self._name(head, function.parent or self.module, names, annotation):
                         yield ".".join((base, *rest))
             case _:
-                yield from self._references(annotation, seen)
+                yield from self._references(annotation, names)
 
     def owner(self, scope: Scope) -> Scope | None:
         """The class whose method `scope` is in, however deeply nested; None outside of classes."""

@@ -43,9 +43,10 @@ SERVING_NAME = re.compile(
         (?:a?serve|handle|dispatch|process|poll|execute|forward|generate|predict|infer|submit|fetch|validate|parse|check
           |coerce|shutdown|shut_down|close|teardown|tear_down|stop|terminate|kill|cleanup|abort|cancel|drain|reload
           |reconfigure|decode|encode|serialize|deserialize|format|redact|step|train|evaluate)(?:_\w+)?
-      | (?!init)\w*_(?:request|requests|loop|step|batch|task|tasks|output|outputs|response|responses|message|messages)
-      | main_loop | run_\w*loop | __(?:a?exit|del|getattr|getattribute|setattr|getitem|contains|iter|next|anext|aiter|len
-          |repr|str|eq|hash|reduce|reduce_ex|getstate|setstate|await|format|bool)__
+      | (?!init)\w*_(?:request|requests|loop|step|batch|tasks?|outputs?|responses?|messages?)
+      | main_loop | run_\w*loop
+      | __(?:a?exit|del|getattr|getattribute|setattr|getitem|contains|iter|next|anext|aiter|len|repr|str|eq|hash|reduce
+          |reduce_ex|getstate|setstate|await|format|bool)__
     )(?:_?sync|_?async)?""",
     re.VERBOSE,
 )

@@ -1,0 +1,276 @@
+"""The command line: `check`, `fix` and `rule`; imports every other room, the codemod only for `fix`."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib
+import os
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from keepcause import config
+from keepcause.lint.engine import Engine, FileReport, Settings, Trouble, expand
+from keepcause.lint.finding import Finding, Grade, Safety
+from keepcause.lint.rule import all_rules
+from keepcause.lint.source import Source
+from keepcause.report.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+CLEAN, FOUND, TROUBLE = 0, 1, 2
+_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command; returns 0 where nothing is found, 1 where something is, 2 where there was trouble."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except config.ConfigError as error:
+        _complain(str(error))
+        return TROUBLE
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has gone; Python's own flush at exit must not complain about it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FOUND
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="keepcause", description="Keep the root cause of a failure visible.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    check = commands.add_parser("check", help="find code that hides why something failed")
+    _add_check_options(check)
+    check.set_defaults(run=_check)
+
+    fix = commands.add_parser("fix", help="repair what `check` finds")
+    _add_check_options(fix)
+    fix.add_argument("--diff", action="store_true", help="print the changes as a unified diff, change nothing")
+    fix.add_argument("--unsafe-fixes", action="store_true", help="make unsafe repairs as well")
+    fix.set_defaults(run=_fix)
+
+    rule = commands.add_parser("rule", help="explain a rule")
+    rule.add_argument("code", nargs="?", metavar="CODE", help="the rule's code; without it, all rules are listed")
+    rule.add_argument("--all", action="store_true", help="explain every rule")
+    rule.set_defaults(run=_rule)
+    return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"keepcause {version('keepcause')}")
+        parser.exit()
+
+
+def _add_check_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", type=Path, default=[Path()], metavar="PATH", help="files and folders")
+    parser.add_argument("--select", type=_codes, metavar="CODES", help="rules to check for, by code or prefix")
+    parser.add_argument("--ignore", type=_codes, metavar="CODES", help="rules to leave out, by code or prefix")
+    parser.add_argument("--evidence", choices=[*Grade], help="the least sure worker-init evidence that is reported")
+    parser.add_argument("--single-file", action="store_true", default=None, help="take evidence from each file alone")
+    parser.add_argument("--isolated", action="store_true", help="read no configuration file")
+    parser.add_argument("--output-format", choices=config.FORMATS, help="how findings are printed")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print findings only")
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    try:
+        return config.codes([code for code in text.replace(",", " ").split() if code])
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+class _Session:
+    """The files that one `check` or `fix` looks at, and the trouble that it met on the way."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.troubled = False
+        self._engines: dict[Settings, Engine] = {}
+        self._here = self._configured(Path())
+
+    @property
+    def output_format(self) -> str:
+        """How findings are printed."""
+        return str(self._here["output-format"])
+
+    def reports(self) -> Iterator[tuple[Engine, FileReport]]:
+        """Every file that could be checked, with the engine that did it."""
+        for path in expand(self.options.paths):
+            if isinstance(path, Trouble):
+                self.complain(path)
+                continue
+            engine = self._engine(path.parent)
+            report = engine.check(path)
+            if isinstance(report, Trouble):
+                self.complain(report)
+            else:
+                yield engine, report
+
+    def complain(self, trouble: Trouble) -> None:
+        """Say what is wrong with a path, on the error stream."""
+        self.troubled = True
+        _complain(str(trouble))
+
+    def exit_code(self, found: bool) -> int:
+        """The command's exit code; `found` says whether anything is left to do."""
+        return TROUBLE if self.troubled else FOUND if found else CLEAN
+
+    def _configured(self, folder: Path) -> config.Config:
+        found = config.defaults() if self.options.isolated else config.nearest(Path(os.path.abspath(folder)))
+        given = {key: getattr(self.options, key.replace("-", "_"), None) for key in found}
+        return found | {key: value for key, value in given.items() if value is not None}
+
+    def _engine(self, folder: Path) -> Engine:
+        found = self._configured(folder)
+        settings = Settings(
+            codes=config.enabled(found["select"], found["ignore"]),
+            evidence=Grade(found["evidence"]),
+            single_file=found["single-file"],
+        )
+        return self._engines.setdefault(settings, Engine(settings))
+
+
+def _check(options: argparse.Namespace) -> int:
+    session = _Session(options)
+    reports = [report for _, report in session.reports() if report.findings]
+    _print(reports, session.output_format)
+    findings = [finding for report in reports for finding in report.findings]
+    if session.output_format != "json" and not options.quiet:
+        print(_summary(findings))
+    return session.exit_code(bool(findings))
+
+
+def _summary(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return "Nothing found."
+    safety = Counter(finding.fix.safety for finding in findings if finding.fix is not None)
+    safe, unsafe = safety[Safety.SAFE], safety[Safety.UNSAFE]
+    text = f"Found {_count(len(findings), 'finding')}."
+    if safe:
+        text += f" `keepcause fix` repairs {safe}."
+    if unsafe:
+        text += f" `keepcause fix --unsafe-fixes` repairs {unsafe}{' more' if safe else ''}."
+    return text
+
+
+def _fix(options: argparse.Namespace) -> int:
+    try:
+        from keepcause.codemod.apply import diff
+    except ModuleNotFoundError as error:
+        if error.name != "libcst":
+            raise
+        _complain("`keepcause fix` needs LibCST: pip install 'keepcause[fix]'")
+        return TROUBLE
+    session = _Session(options)
+    outcome = _Outcome()
+    for engine, report in session.reports():
+        result = outcome.add(engine, report, options.unsafe_fixes) if report.findings else report.data
+        if result == report.data:
+            continue
+        if options.diff:
+            outcome.changed = True
+            sys.stdout.flush()
+            sys.stdout.buffer.write(diff(report.path, report.data, result))
+        elif trouble := _written(report, result):
+            session.complain(trouble)
+    if not options.diff:
+        _print(outcome.left, session.output_format)
+    if not options.quiet:
+        beside = sys.stderr if options.diff or session.output_format == "json" else sys.stdout
+        print(outcome.summary("can be repaired" if options.diff else "repaired"), file=beside)
+    return session.exit_code(bool(outcome.left) or outcome.changed)
+
+
+def _written(report: FileReport, data: bytes) -> Trouble | None:
+    from keepcause.codemod.apply import WriteError, write
+
+    try:
+        write(report.path, report.data, data)
+    except WriteError as error:
+        return Trouble(str(report.path), f"not repaired: {error}")
+    return None
+
+
+class _Outcome:
+    """What became of the findings of all files."""
+
+    def __init__(self) -> None:
+        self.changed = False
+        self.left: list[FileReport] = []
+        self._repaired: Counter[str] = Counter()
+        self._left: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
+
+    def add(self, engine: Engine, report: FileReport, unsafe: bool) -> bytes:
+        """Repair one file's findings in memory; returns its new bytes."""
+        from keepcause.codemod.apply import repair
+
+        result = repair(
+            Source(report.data, str(report.path)),
+            report.findings,
+            allowed=frozenset(Safety) if unsafe else frozenset({Safety.SAFE}),
+            relint=functools.partial(engine.findings, report.path),
+        )
+        self._repaired.update(finding.code for finding in result.applied)
+        self._left.update(item.finding.code for item in result.left)
+        self._failed.update(item.finding.code for item in result.failed)
+        remaining = [replace(item.finding, no_fix=item.reason) for item in (*result.left, *result.failed)]
+        if remaining:
+            remaining.sort(key=lambda finding: (finding.span, finding.code))
+            self.left.append(FileReport(report.path, result.data, tuple(remaining)))
+        return result.data
+
+    def summary(self, repaired: str) -> str:
+        """Counts per rule, a line each."""
+        codes = sorted({*self._repaired, *self._left, *self._failed})
+        lines = []
+        for code in codes:
+            parts = [f"{self._repaired[code]} {repaired}", f"{self._left[code]} left"]
+            if self._failed[code]:
+                parts.append(f"{self._failed[code]} failed")
+            lines.append(f"{code}: {', '.join(parts)}")
+        return "\n".join(lines) or "Nothing found."
+
+
+def _rule(options: argparse.Namespace) -> int:
+    rules = all_rules()
+    if options.code is None and not options.all:
+        for rule in rules:
+            print(f"{rule.code} {rule.name}{'' if rule.on_by_default else ' (off by default)'}")
+        return CLEAN
+    chosen = [rule for rule in rules if options.all or rule.code == options.code.upper()]
+    if not chosen:
+        _complain(f"no rule has the code {options.code!r}; there are {', '.join(rule.code for rule in rules)}")
+        return TROUBLE
+    print("\n\n".join(f"# {rule.name} ({rule.code})\n\n{rule.documentation()}" for rule in chosen))
+    return CLEAN
+
+
+def _print(reports: Sequence[FileReport], output_format: str) -> None:
+    render = importlib.import_module(f"keepcause.report.{output_format}").render
+    sys.stdout.write(render(reports))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _complain(text: str) -> None:
+    sys.stdout.flush()
+    print(f"keepcause: {printable(text)}", file=sys.stderr)

@@ -1,0 +1,129 @@
+"""`[tool.keepcause]` of the nearest pyproject.toml, and the table of its keys; imports the linter's data only."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import tomllib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from keepcause.lint.finding import Grade
+from keepcause.lint.rule import all_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+FORMATS = ("full", "concise", "json")
+
+
+class ConfigError(Exception):
+    """A configuration can't be used; the message names the file, the key and what to do."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of `[tool.keepcause]`; `read` turns its value into what is used, or raises ValueError if it can't."""
+
+    name: str
+    default: object
+    read: Callable[[object], object]
+    help: str
+
+
+def codes(value: object) -> tuple[str, ...]:
+    """A list of rule codes or prefixes; raises ValueError where one means no rule."""
+    known = [rule.code for rule in all_rules()]
+    listed = texts(value)
+    for code in listed:
+        if not any(rule.startswith(code) for rule in known):
+            raise ValueError(f"no rule has the code {code!r}; there are {', '.join(known)}")
+    return listed
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """A list of texts."""
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise ValueError("expected a list of texts")
+    return tuple(value)
+
+
+def truth(value: object) -> bool:
+    """`true` or `false`."""
+    if not isinstance(value, bool):
+        raise ValueError("expected true or false")
+    return value
+
+
+def one_of(*choices: str) -> Callable[[object], str]:
+    """One of a few words."""
+
+    def read(value: object) -> str:
+        if value not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}")
+        return str(value)
+
+    return read
+
+
+KEYS = (
+    Key("select", (), codes, "rules to check for, by code or prefix; one that is off by default needs its full code"),
+    Key("ignore", (), codes, "rules to leave out, by code or prefix"),
+    Key("evidence", Grade.LIKELY.value, one_of(*Grade), "the least sure worker-init evidence that is reported"),
+    Key("single-file", False, truth, "take worker-init evidence from each file alone, as flake8 does"),
+    Key("worker-init", (), texts, "functions that run while a worker starts: `pkg.mod:Class.method`, `*` for any text"),
+    Key("not-worker-init", (), texts, "functions that do not, whatever the evidence says"),
+    Key("output-format", "full", one_of(*FORMATS), "how findings are printed"),
+)
+
+Config = dict[str, Any]
+
+
+def defaults() -> Config:
+    """Every key with its default."""
+    return {key.name: key.default for key in KEYS}
+
+
+def load(path: Path) -> Config | None:
+    """The configuration in the file at `path`; None where it has no `[tool.keepcause]`. Raises ConfigError."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("keepcause")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: can't be read: {error}") from error
+    return None if table is None else _read(table, path)
+
+
+def _read(table: Mapping[str, object], path: Path) -> Config:
+    config = defaults()
+    keys = {key.name: key for key in KEYS}
+    for name, value in table.items():
+        if name not in keys:
+            close = difflib.get_close_matches(name, keys, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(keys)}"
+            raise ConfigError(f"{path}: [tool.keepcause] has no key {name!r}; {hint}")
+        try:
+            config[name] = keys[name].read(value)
+        except ValueError as error:
+            raise ConfigError(f"{path}: [tool.keepcause] {name}: {error}") from error
+    return config
+
+
+@functools.cache
+def nearest(folder: Path) -> Config:
+    """The configuration that counts in `folder` (absolute): the nearest one at or above it, else the defaults."""
+    here = folder / "pyproject.toml"
+    if here.is_file() and (config := load(here)) is not None:
+        return config
+    return nearest(folder.parent) if folder != folder.parent else defaults()
+
+
+def enabled(select: Iterable[str], ignore: Iterable[str]) -> frozenset[str]:
+    """The codes that are on: without `select` the defaults; only its full code turns on a rule that is off."""
+    select, ignore = tuple(select), tuple(ignore)
+    return frozenset(
+        rule.code
+        for rule in all_rules()
+        if (rule.code in select or (rule.on_by_default and (not select or rule.code.startswith(select))))
+        and not rule.code.startswith(ignore)
+    )

@@ -1,0 +1,25 @@
+"""One line a finding."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from keepcause.lint.finding import Safety
+from keepcause.report.text import place, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from keepcause.lint.engine import FileReport
+    from keepcause.lint.finding import Finding
+
+
+def render(reports: Sequence[FileReport]) -> str:
+    """`path:row:column: CODE [*] message`, where `[*]` marks a safe fix."""
+    return "".join(_line(report.path, finding) for report in reports for finding in report.findings)
+
+
+def _line(path: Path, finding: Finding) -> str:
+    mark = " [*]" if finding.fix is not None and finding.fix.safety is Safety.SAFE else ""
+    return f"{place(path, finding)}: {finding.code}{mark} {printable(finding.message)}\n"

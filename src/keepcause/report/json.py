@@ -1,0 +1,45 @@
+"""A JSON list of objects, with ruff's keys and `worker_init`."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from keepcause.lint.engine import FileReport
+    from keepcause.lint.finding import Finding, WorkerInit
+
+
+def render(reports: Sequence[FileReport]) -> str:
+    """Rows and columns count from 1; file names are absolute."""
+    found = [_finding(report.path, finding) for report in reports for finding in report.findings]
+    return json.dumps(found, indent=2) + "\n"
+
+
+def _finding(path: Path, finding: Finding) -> dict[str, object]:
+    span, fix = finding.span, finding.fix
+    return {
+        "code": finding.code,
+        "message": finding.message,
+        "filename": os.path.abspath(path),
+        "location": {"row": span.line, "column": span.column + 1},
+        "end_location": {"row": span.end_line, "column": span.end_column + 1},
+        "noqa_row": finding.statement.end_line,
+        "fix": {"applicability": fix.safety.value, "message": fix.title} if fix else None,
+        "no_fix": finding.no_fix or None,
+        "url": None,
+        "worker_init": _worker_init(finding.worker_init) if finding.worker_init else None,
+    }
+
+
+def _worker_init(evidence: WorkerInit) -> dict[str, object]:
+    return {
+        "grade": evidence.grade.value,
+        "path": [
+            {"function": step.function, "file": step.file, "line": step.line, "why": step.why} for step in evidence.path
+        ],
+    }
