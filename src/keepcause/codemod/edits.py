@@ -86,7 +86,7 @@ def _parse(code: str, like: Statement) -> ast.AST:
 
 
 def locate(part: Part, statement: Statement, edit: Edit) -> Located:
-    """The LibCST node that `edit` changes, and how.
+    """The LibCST node that `edit` changes, and how; raises RefusedError where there is no such change.
 
     A change is right where the syntax tree of its result is the one that the edit intends: positions are not asked.
     """
@@ -97,10 +97,12 @@ def locate(part: Part, statement: Statement, edit: Edit) -> Located:
         for change in _changes(edit):
             located = Located(edit, node, change)
             try:
-                result = _parse(_changed(part, [located]).code, statement)
+                changed = _changed(part, [located])
+                result = _parse(changed.code, statement)
             except (cst.CSTValidationError, SourceError):
                 continue
             if same(result, intended):
+                restored(part, changed)
                 return located
     raise RefusedError("LibCST can't make the change")
 
