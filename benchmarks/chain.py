@@ -1,4 +1,4 @@
-"""Measure a chain of three exceptions through keepcause, tblib and traceback.format_exception: bytes, time to dump, to load.
+"""Measure a chain of three exceptions with keepcause, tblib and traceback.format_exception; imports all of them.
 
 Run it by hand where tblib is installed: `python benchmarks/chain.py`. Each time is the best of several rounds.
 """

@@ -99,7 +99,7 @@ class Carried(BaseException):
 
     def _twin(self, state: dict[str, Any]) -> Self:
         """Return a copy with this state and the same chain and traceback."""
-        twin = _bare(type(self), self.args, members_of(self) if isinstance(self, BaseExceptionGroup) else ())
+        twin = _bare(type(self), self.args, members_of(self) if issubclass(type(self), BaseExceptionGroup) else ())
         vars(twin).update(state)
         for name in ("__cause__", "__context__", "__suppress_context__", "__traceback__"):
             object.__setattr__(twin, name, getattr(self, name))
@@ -225,7 +225,6 @@ def _bare(cls: type[E], args: Sequence[Any], members: Sequence[BaseException]) -
     exc = base.__new__(cls, *args)
     with contextlib.suppress(TypeError):  # arguments that travelled as text, or none where the base wants some
         base.__init__(exc, *args)
-    exc.args = tuple(args)
     return exc
 
 

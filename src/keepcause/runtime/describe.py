@@ -67,12 +67,11 @@ def text_of(exc: BaseException) -> str:
     Big arguments are never formatted whole; a `__str__` that raises is named instead.
     """
     try:
-        if type(exc).__str__ is BaseException.__str__:
-            args = exc.args
-            if len(args) == 1 and isinstance(args[0], str):
-                return cut(args[0])
-            if any(map(is_big, args)):
-                return shown(args[0]) if len(args) == 1 else f"({', '.join(map(shown, args))})"
+        own = type(exc).__str__
+        if own is BaseException.__str__ and len(exc.args) == 1 and isinstance(exc.args[0], str):
+            return cut(exc.args[0])
+        if own in (BaseException.__str__, KeyError.__str__) and is_big(exc.args):
+            return shown(exc.args[0]) if len(exc.args) == 1 else f"({', '.join(map(shown, exc.args))})"
         return cut(str(exc))
     except Exception as error:
         return f"<an exception whose str() raised {type(error).__name__}>"
@@ -112,7 +111,7 @@ def root_of(exc: BaseException) -> BaseException:
     """
     root = line_of(exc)[-1]
     for _ in range(LINKS):
-        if not isinstance(root, BaseExceptionGroup) or len(members_of(root)) != 1:
+        if not issubclass(type(root), BaseExceptionGroup) or len(members_of(root)) != 1:
             break
         root = line_of(members_of(root)[0])[-1]
     return root
@@ -162,7 +161,7 @@ def _collect(head: BaseException) -> list[tuple[BaseException, Node]]:
         kept += line
         known.update(map(id, line))
         for each in line:
-            if isinstance(each, BaseExceptionGroup):
+            if issubclass(type(each), BaseExceptionGroup):
                 heads.extend(members_of(each))
             context = context_of(each)
             if context is not None and id(context) not in known:
@@ -184,7 +183,7 @@ def _links(exc: BaseException, place: dict[int, int], jump: tuple[BaseException,
             links["context" if cause is None else "cause"] = place[id(following)]
     if suppresses(exc):
         links["suppress"] = True
-    if isinstance(exc, BaseExceptionGroup):
+    if issubclass(type(exc), BaseExceptionGroup):
         links["members"] = [place[id(each)] for each in members_of(exc) if id(each) in place]
     return links
 
@@ -299,7 +298,7 @@ def _parts(exc: BaseException, base: Any) -> tuple[Sequence[Any], dict[str, Any]
         state |= slots[1]
     if state:
         state.pop("__notes__", None)
-    return reduced[1][:1] if isinstance(exc, BaseExceptionGroup) else reduced[1], state
+    return reduced[1][:1] if issubclass(type(exc), BaseExceptionGroup) else reduced[1], state
 
 
 def _squeezed(node: Node, frames: int, characters: int, arguments: bool) -> Node:

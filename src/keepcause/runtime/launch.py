@@ -22,6 +22,8 @@ TICK: Final = 0.05
 """Seconds between two looks at processes whose end can't be waited for."""
 LAST_LINES: Final = 8
 """Lines of the innermost frames that the text of WorkersFailed shows of one cause."""
+MESSAGES: Final = 100
+"""Messages taken from one worker before the others get their turn."""
 ENDING: Final = 2.0
 """Seconds that a process gets to end after SIGTERM, before SIGKILL."""
 
@@ -36,7 +38,7 @@ class WorkerFailure:
         what: the same in words, with the root cause of what it raised.
         time: seconds since the epoch.
         phase, phase_age: its last known step, and the seconds from that step's beginning to `time`.
-        exitcode: of its process, negative for a signal.
+        exitcode: of a process that ended without a report, negative for a signal.
         error: what it raised.
     """
 
@@ -124,13 +126,15 @@ def wait_for_workers(
     while True:
         for worker in crew:
             worker.look()
-        if not graceful and any(worker.trouble for worker in crew):
+        if not graceful and any(worker.failure for worker in crew):
             graceful, limit = True, time.monotonic() + grace
         left = limit - time.monotonic()
         if left <= 0 or all(worker.settled for worker in crew):
             break
         wait([handle for worker in crew for handle in worker.handles()], min(TICK, left))
-    failures = [failure for worker in crew if (failure := worker.verdict()) is not None]
+    for worker in crew:
+        worker.give_up()
+    failures = [worker.failure for worker in crew if worker.failure is not None]
     if not failures:
         return {worker.rank: worker.payload for worker in crew}
     if terminate:
@@ -139,81 +143,76 @@ def wait_for_workers(
 
 
 class _Worker:
-    """What the parent knows of one worker so far."""
+    """What the parent knows of one worker so far; `settled` once there is no more to learn."""
 
     def __init__(self, rank: int, conn: Any, process: Any) -> None:
         self.rank, self.process = rank, process
         self.inbox = Objects(conn) if hasattr(conn, "recv") and hasattr(conn, "poll") else Lines(conn)
+        self.closed = self.settled = False
         self.payload: Any = None
-        self.ready = self.closed = self.exited = False
+        self.failure: WorkerFailure | None = None
         self.phase: str | None = None
         self.phase_time = 0.0
-        self.exitcode: int | None = None
-        self.trouble: tuple[str, str, float, BaseException | None] | None = None
-        """Kind, words, time and error of its failure, as far as known."""
-
-    @property
-    def settled(self) -> bool:
-        if self.ready or self.exited or (self.closed and self.process is None):
-            return True
-        return self.trouble is not None and self.trouble[0] in ("raised", "unreadable")
 
     def handles(self) -> list[Any]:
-        """Return what to wait for to learn more of it."""
+        """Return what to wait for to learn more."""
         if self.settled:
             return []
-        sentinel = getattr(self.process, "sentinel", None)
-        return [each for each in (None if self.closed else self.inbox.handle(), sentinel) if each is not None]
+        conn = None if self.closed else self.inbox.handle()
+        return [each for each in (conn, getattr(self.process, "sentinel", None)) if each is not None]
 
     def look(self) -> None:
         """Take in what has arrived and whether the process has ended."""
         if self.settled:
             return
         # The process first: what it has written before its end is then all there to be read.
-        exited, self.exitcode = _exit_of(self.process)
-        while not self.ready and not self.closed and self._take():
-            pass
+        exited, code = _exit_of(self.process)
+        self._read()
         if self.settled:
             return
         if exited:
-            self.exited = True
-            noticed = time.time() if self.trouble is None else self.trouble[2]
-            self.trouble = (*_words_of(self.exitcode), noticed, None)
-        elif self.closed and self.trouble is None:
-            still = "" if self.process is None else ", but still runs"
-            self.trouble = "closed", f"closed its connection without a report{still}", time.time(), None
+            noticed = time.time() if self.failure is None else self.failure.time
+            self._fail(*_words_of(code), noticed, exitcode=code)
+        elif self.closed and self.failure is None:
+            self._fail("closed", f"closed its connection without a report{', but still runs' if self.process else ''}")
+            self.settled = self.process is None
 
-    def _take(self) -> bool:
-        """Take in one message; False where there is none."""
-        try:
-            message = self.inbox.take()
-        except EOFError:
-            self.closed = True
-            return False
-        except Exception as error:
-            self.trouble = "unreadable", f"sent what can't be read here: {one_line(error)}", time.time(), None
-            return False
-        if message is None:
-            return False
-        kind, when, data = message
+    def _read(self) -> None:
+        """Take in the messages that have arrived, until one of them settles it."""
+        for _ in range(MESSAGES):
+            if self.closed or self.settled:
+                break
+            try:
+                message = self.inbox.take()
+            except EOFError:
+                self.closed = True
+                break
+            except Exception as error:
+                self._fail("unreadable", f"sent what can't be read here: {one_line(error)}")
+                break
+            if message is None:
+                break
+            self._take(*message)
+
+    def _take(self, kind: str, when: float, data: Any) -> None:
         if kind == "phase":
             self.phase, self.phase_time = data, when
         elif kind == "ready":
-            self.ready, self.payload = True, data
+            self.payload, self.settled = data, True
         elif kind == "failed":
-            self.trouble = "raised", f"raised {one_line(root_of(data))}", when, data
             self.phase = getattr(data, "phase", None) or self.phase
-            return False
-        return True
+            self._fail("raised", f"raised {one_line(root_of(data))}", when, error=data)
 
-    def verdict(self) -> WorkerFailure | None:
-        """Return how it failed, None where it is ready."""
-        if self.ready:
-            return None
-        silent = "silent", "gave no report" if self.phase else "never said anything", time.time(), None
-        kind, what, when, error = self.trouble or silent
+    def _fail(self, kind: str, what: str, when: float | None = None, **more: Any) -> None:
+        when = time.time() if when is None else when
         age = when - self.phase_time if self.phase_time else None
-        return WorkerFailure(self.rank, kind, what, when, self.phase, age, self.exitcode, error)
+        self.failure = WorkerFailure(self.rank, kind, what, when, self.phase, age, **more)
+        self.settled = True
+
+    def give_up(self) -> None:
+        """Count as failed what is not settled."""
+        if not self.settled and self.failure is None:
+            self._fail("silent", "gave no report" if self.phase else "never said anything")
 
 
 def _exit_of(process: Any) -> tuple[bool, int | None]:

@@ -17,7 +17,6 @@ DEPTH: Final = 8
 """Levels of lists and dicts that still count as plain data."""
 
 _SCALARS: Final = frozenset({type(None), bool, int, float, str})
-_SIZED: Final = (str, bytes, bytearray, list, tuple, dict, set, frozenset)
 
 
 class Shown(str):
@@ -69,8 +68,19 @@ def shown(value: object) -> str:
 
 
 def is_big(value: object) -> bool:
-    """Tell whether formatting the whole value could be costly."""
-    return isinstance(value, _SIZED) and len(value) > TEXT
+    """Tell whether the value's text would have more than TEXT characters; looks no further than that."""
+    left = TEXT
+    todo = [value]
+    while todo and left >= 0:
+        each = todo.pop()
+        if isinstance(each, str | bytes | bytearray):
+            left -= len(each)
+        elif isinstance(each, list | tuple | set | frozenset | dict):
+            left -= 1 + len(each)
+            if left >= 0:
+                todo += each
+                todo += each.values() if isinstance(each, dict) else ()
+    return left < 0
 
 
 def is_plain(value: object, limit: int | None) -> bool:
@@ -157,23 +167,36 @@ class _Sink(io.RawIOBase):
         return len(part)
 
 
+class _Pickler(pickle.Pickler):
+    """Refuses a text or bytes over the limit, before it is copied."""
+
+    def __init__(self, sink: _Sink) -> None:
+        super().__init__(sink, 4)
+        self._sink = sink
+
+    def persistent_id(self, value: Any) -> None:
+        """Return None, which means that the value is pickled as usual; called for every object."""
+        if isinstance(value, str | bytes | bytearray) and len(value) > self._sink.left:
+            raise _FullError
+
+
 def pickled(value: object, limit: int | None) -> bytes | None:
     """Pickle a value; None where that raises or takes more than `limit` bytes."""
     sink = _Sink(limit)
     try:
-        pickle.Pickler(sink, 4).dump(value)
+        _Pickler(sink).dump(value)
     except Exception:
         return None
     return b"".join(sink.parts)
 
 
 def portable(value: Any, limit: int | None) -> Any:
-    """Return the value where it pickles within `limit` bytes, else the start of a list or tuple, else a text."""
+    """Return the value where it pickles within `limit` bytes, else its beginning or its text."""
     if pickled(value, limit) is not None:
         return value
     if isinstance(value, list | tuple) and pickled(value[:20], limit) is not None:
         return value[:20]
-    return Shown(cut(value) if isinstance(value, str) else shown(value))
+    return cut(value) if isinstance(value, str) else Shown(shown(value))
 
 
 class Unpickler(pickle.Unpickler):

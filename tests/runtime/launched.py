@@ -1,0 +1,100 @@
+"""Workers that start well or fail in every way, importable in child processes."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from faults import explode
+
+from keepcause import guard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FOREVER = 120
+
+
+def _hang() -> None:
+    time.sleep(FOREVER)
+
+
+def _raise() -> None:
+    explode("plain exception")
+
+
+def _raise_unpicklable() -> None:
+    explode("holds a lock")
+
+
+def _raise_big() -> None:
+    raise ValueError("start " + "x" * 10_000_000, threading.Lock(), b"y" * 10_000_000)
+
+
+def _kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _segfault() -> None:
+    faulthandler.disable()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _exit_at_once() -> None:
+    os._exit(7)
+
+
+WAYS: dict[str, Callable[[], None]] = {
+    "well": lambda: None,
+    "raise": _raise,
+    "unpicklable": _raise_unpicklable,
+    "big": _raise_big,
+    "SIGKILL": _kill,
+    "SIGSEGV": _segfault,
+    "exit 7": _exit_at_once,
+    "sys.exit": lambda: sys.exit("no device"),
+    "hang": _hang,
+}
+
+
+def work(rank: int, conn: Any, way: str) -> None:
+    """Start in that way."""
+    sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - it lives as long as the process
+    with guard(rank, conn=conn) as g:
+        g.step("load weights")
+        if way == "closed pipe":
+            conn.close()
+            _hang()
+        if way == "foreign":
+            conn.send({"status": "READY", "rank": rank})
+            conn.send("nothing that the launcher may read")
+            _hang()
+        if way == "half a message":
+            os.write(conn.fileno(), b"\x00\x00\x10\x00half of it")
+            _hang()
+        WAYS[way]()
+        g.ready({"port": 5_000 + rank})
+        if way == "well":
+            conn.close()
+
+
+def main() -> None:
+    """Start as a process of its own: rank, way, file descriptor of the connection."""
+    rank, way, file = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    with open(file, "w") as stream:
+        if way == "own protocol":
+            stream.write("READY 127.0.0.1:5000\nmore\n")
+            stream.flush()
+            _hang()
+        work(rank, stream, way)
+
+
+if __name__ == "__main__":
+    main()
