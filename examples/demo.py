@@ -31,8 +31,8 @@ def broken_claims(before: str, after: str) -> list[str]:
     return broken
 
 
-def run(*command: str | Path, expect: int, cwd: Path = ROOT) -> str:
-    """Show `python command` and what it prints, and return that; another exit code than `expect` ends the demo."""
+def run(*command: str | Path, expect: int, shows: tuple[str, ...] = (), cwd: Path = ROOT) -> str:
+    """Show `python command` and what it prints, and return that; the demo ends where it is not as expected."""
     print("$", "python", *command, flush=True)
     done = subprocess.run(
         [sys.executable, *command], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120
@@ -40,6 +40,8 @@ def run(*command: str | Path, expect: int, cwd: Path = ROOT) -> str:
     print(done.stdout, flush=True)
     if done.returncode != expect:
         sys.exit(f"demo: the last command ended with {done.returncode} instead of {expect}")
+    if missing := [text for text in shows if text not in done.stdout]:
+        sys.exit(f"demo: the last command did not print {missing}")
     return done.stdout
 
 
@@ -51,9 +53,9 @@ def step(title: str) -> None:
 def main() -> None:
     """Tell the story; exits with a message if a claim does not hold."""
     step("What keepcause finds in the example service")
-    run("-m", "keepcause", "check", SERVICE, expect=1)
+    run("-m", "keepcause", "check", SERVICE, expect=1, shows=("KC101", "KC201"))
     step("What it would change")
-    run("-m", "keepcause", "fix", "--diff", SERVICE, expect=1)
+    run("-m", "keepcause", "fix", "--diff", SERVICE, expect=1, shows=(" from e", "{list(missing)}"))
     with tempfile.TemporaryDirectory(prefix="keepcause-demo-") as folder:
         copy = Path(folder, "service")
         shutil.copytree(ROOT / SERVICE, copy, ignore=shutil.ignore_patterns("__pycache__"))

@@ -25,8 +25,8 @@ REPAIRED = """\
 def init_device(index):
     try:
         return int(index)
-    except ValueError as exc:
-        raise RuntimeError("no such device") from exc
+    except ValueError as e:
+        raise RuntimeError("no such device") from e
 """
 CONFIG = """\
 repos:
