@@ -205,5 +205,10 @@ class Undo(ast.NodeTransformer):
 
 
 def comments(source: Source) -> list[str]:
+    """The file's comments; none where `tokenize`, unlike the parser, does not take the file."""
     lines = iter([*(line + "\n" for line in NEWLINE.split(source.text)), ""])
-    return [token.string for token in tokenize.generate_tokens(lambda: next(lines)) if token.type == tokenize.COMMENT]
+    try:
+        tokens = list(tokenize.generate_tokens(lambda: next(lines)))
+    except (tokenize.TokenError, IndentationError):
+        return []
+    return [token.string for token in tokens if token.type == tokenize.COMMENT]

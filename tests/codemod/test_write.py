@@ -145,7 +145,7 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
     paths = [tmp_path / f"{number}.py" for number in range(3)]
     for path in paths:
         path.write_bytes(OLD)
-    for _ in range(8):
+    for _ in range(5):
         writer = start(paths)
         time.sleep(random.uniform(0, 0.05))
         writer.send_signal(signal.SIGKILL)
