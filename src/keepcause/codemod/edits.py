@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import libcst as cst
 
-from keepcause.codemod.verify import RefusedError, Statement, intend, same, slot
+from keepcause.codemod.verify import RefusedError, Statement, intend, same, slot, way
 from keepcause.lint.finding import Edit, EditKind
 from keepcause.lint.source import NEWLINE, Source, SourceError, follow, parse
 
@@ -183,16 +183,12 @@ def _changes(edit: Edit) -> Iterator[Change]:
             yield drop_cause
         case EditKind.RERAISE:
             yield reraise
-        case EditKind.LIST_CALL:
-            yield from (list_call, list_call_in_parentheses)
-        case EditKind.LIST_DISPLAY:
-            yield from (list_display, list_display_of_parentheses)
         case EditKind.LIST_FIELD:
-            call = (list_call, list_call_in_parentheses)
-            display = (list_display, list_display_of_parentheses)
-            for listed in display if edit.text == "display" else call:
+            for listed in _WAYS[way(edit)]:
                 yield partial(list_field, listed=listed, escape=False)
                 yield partial(list_field, listed=listed, escape=True)
+        case _:
+            yield from _WAYS[way(edit)]
 
 
 def bind_caught(handler: cst.ExceptHandler | cst.ExceptStarHandler, name: str) -> cst.CSTNode:
@@ -265,6 +261,33 @@ def list_display_of_parentheses(value: cst.BaseExpression) -> cst.BaseExpression
     return cst.List([cst.StarredElement(inside)])
 
 
+def list_async(value: cst.BaseExpression) -> cst.BaseExpression:
+    """`x` -> `[item async for item in x]`."""
+    clause = cst.CompFor(cst.Name("item"), value, asynchronous=cst.Asynchronous())
+    return cst.ListComp(cst.Name("item"), clause)
+
+
+def list_text(value: cst.BaseExpression) -> cst.BaseExpression:
+    """`x` -> `str(list(x))`."""
+    return cst.Call(cst.Name("str"), [cst.Arg(list_call(value))])
+
+
+def list_keys(value: cst.BaseExpression) -> cst.BaseExpression:
+    """`d.keys()` -> `list(d)`."""
+    keys = cst.ensure_type(cst.ensure_type(value, cst.Call).func, cst.Attribute)
+    return list_call(keys.value)
+
+
+def drop_call(value: cst.BaseExpression) -> cst.BaseExpression:
+    """`f(x)` -> `x`; a generator expression that has no parentheses of its own takes the call's place without them."""
+    return cst.ensure_type(value, cst.Call).args[0].value
+
+
+def drop_call_to_parentheses(value: cst.BaseExpression) -> cst.BaseExpression:
+    """`f(x)` -> `(x)`."""
+    return drop_call(value).with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
 def list_field(
     field: cst.FormattedStringExpression, listed: Callable[[cst.BaseExpression], cst.BaseExpression], *, escape: bool
 ) -> cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]:
@@ -283,6 +306,16 @@ def list_field(
         whitespace_after_expression=cst.SimpleWhitespace(""),
     )
     return cst.FlattenSentinel([cst.FormattedStringText(label.replace("{", "{{").replace("}", "}}")), shown])
+
+
+_WAYS: dict[str, tuple[Callable[[cst.BaseExpression], cst.BaseExpression], ...]] = {
+    "call": (list_call, list_call_in_parentheses),
+    "display": (list_display, list_display_of_parentheses),
+    "async": (list_async,),
+    "text": (list_text,),
+    "keys": (list_keys,),
+    "drop": (drop_call, drop_call_to_parentheses),
+}
 
 
 def _bare(value: cst.BaseExpression) -> cst.BaseExpression:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 Statement: TypeAlias = ast.stmt | ast.ExceptHandler
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
-_LIST_KINDS = (EditKind.LIST_CALL, EditKind.LIST_DISPLAY, EditKind.LIST_FIELD)
+_LIST_KINDS = (
+    *(EditKind.LIST_CALL, EditKind.LIST_DISPLAY, EditKind.LIST_ASYNC, EditKind.LIST_KEYS, EditKind.LIST_TEXT),
+    *(EditKind.DROP_CALL, EditKind.LIST_FIELD),
+)
 
 
 class RefusedError(Exception):
@@ -57,6 +60,13 @@ def statements(tree: ast.Module) -> Iterator[Statement]:
 def slot(edit: Edit) -> tuple[str | int, ...]:
     """The place in the statement that the edit changes: two different edits of one slot contradict each other."""
     return (*edit.target, "value") if edit.kind is EditKind.LIST_FIELD else edit.target
+
+
+def way(edit: Edit) -> str:
+    """How an edit makes a value new: `call`, `display`, `async`, `keys` or `text`; `drop` takes a call's argument."""
+    if edit.kind is EditKind.LIST_FIELD:
+        return edit.text or "call"
+    return "drop" if edit.kind is EditKind.DROP_CALL else edit.kind.removeprefix("list-")
 
 
 def intend(statement: ast.AST, edits: Iterable[Edit]) -> None:
@@ -111,12 +121,29 @@ def _intend_list(statement: ast.AST, edit: Edit) -> None:
         raise RefusedError("not a field of an f-string")
     if not isinstance(value, ast.expr) or isinstance(value, ast.Starred) or not _is_read(value):
         raise RefusedError("not a value that can be listed")
-    display = edit.kind is EditKind.LIST_DISPLAY or edit.text == "display"
-    _replace(statement, path, _display(value) if display else _call(value))
+    _replace(statement, path, _listed(value, way(edit)))
 
 
-def _call(value: ast.expr) -> ast.expr:
-    return ast.Call(ast.Name("list", ast.Load()), [value], [])
+def _listed(value: ast.expr, how: str) -> ast.expr:
+    match how, value:
+        case "display", _:
+            return _display(value)
+        case "async", _:
+            clause = ast.comprehension(ast.Name("item", ast.Store()), value, [], 1)
+            return ast.ListComp(ast.Name("item", ast.Load()), [clause])
+        case "text", _:
+            return _call("str", _call("list", value))
+        case "keys", ast.Call(func=ast.Attribute(value=container, attr="keys"), args=[], keywords=[]):
+            return _call("list", container)
+        case "drop", ast.Call(args=[argument], keywords=[]):
+            return argument
+        case "call", _:
+            return _call("list", value)
+    raise RefusedError("not a call that the fix fits")
+
+
+def _call(name: str, value: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(name, ast.Load()), [value], [])
 
 
 def _display(value: ast.expr) -> ast.expr:

@@ -38,8 +38,19 @@ class EditKind(enum.StrEnum):
     """The target `x` becomes `list(x)`; a generator expression that is a call's only argument keeps that call."""
     LIST_DISPLAY = "list-display"
     """The target `x` becomes `[*x]`, for where `list` is not the builtin; `(a for a in b)` becomes `[a for a in b]`."""
+    LIST_ASYNC = "list-async"
+    """The target `x` becomes `[item async for item in x]`."""
+    LIST_KEYS = "list-keys"
+    """The target `d.keys()` becomes `list(d)`."""
+    LIST_TEXT = "list-text"
+    """The target `x` becomes `str(list(x))`."""
+    DROP_CALL = "drop-call"
+    """The target `f(x)` becomes `x`."""
     LIST_FIELD = "list-field"
-    """The target, an f-string field `{x}`, `{x!r}` or `{x=}`, shows `list(x)`; `{x=}` keeps its label as text."""
+    """The target, an f-string field `{x}`, `{x!r}` or `{x=}`, shows a list; `{x=}` keeps its label as text.
+
+    The edit's text says how the list is made, as the kinds above: `call` (or nothing), `display`, `async` or `keys`.
+    """
 
 
 @dataclass(frozen=True)

@@ -1,50 +1,31 @@
-"""What the text of an error or log entry shows: the expressions interpolated into it; standard library only."""
+"""What a text shows: the expressions in it, through the names that hold its parts; standard library only."""
 
 from __future__ import annotations
 
 import ast
-import builtins
 import enum
 import re
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from keepcause.lint.scope import Kind
+from keepcause.lint.lazy import given, last_bindings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from keepcause.lint.source import Source
 
-_SHOWING = frozenset({"builtins.str", "builtins.repr", "builtins.ascii", "builtins.format"})
+_SHOWING = frozenset(f"builtins.{name}" for name in ("str", "repr", "ascii", "format"))
 _AROUND_TEXT = frozenset(
-    {"textwrap.dedent", "textwrap.indent", "textwrap.fill", "textwrap.shorten", "inspect.cleandoc", "builtins.str"}
+    ("textwrap.dedent", "textwrap.indent", "textwrap.fill", "textwrap.shorten", "inspect.cleandoc", "builtins.str")
 )
-_TEXT_METHODS = frozenset(
-    [
-        "capitalize",
-        "casefold",
-        "center",
-        "encode",
-        "expandtabs",
-        "ljust",
-        "lower",
-        "lstrip",
-        "replace",
-        "rjust",
-        "rstrip",
-        "strip",
-        "swapcase",
-        "title",
-        "upper",
-    ]
+_TEXT_METHODS = (
+    *("capitalize", "casefold", "center", "encode", "expandtabs", "ljust", "lower", "lstrip", "replace", "rjust"),
+    *("rstrip", "strip", "swapcase", "title", "upper"),
 )
 _LISTING = frozenset(f"builtins.{name}" for name in ("list", "tuple", "sorted", "set", "frozenset"))
 _PERCENT = re.compile(r"%(?:\((?P<key>[^)]*)\))?[#0\- +]*(?:\*|\d+)?(?:\.(?:\*|\d+))?[hlL]?(?P<type>.)", re.DOTALL)
-_KEEP_ARGUMENTS = (KeyError, OSError, SystemExit)
-_NO_TEXT = (StopIteration, StopAsyncIteration, BaseExceptionGroup, UnicodeError, SyntaxError)
-_OWN_WAYS = frozenset({"__init__", "__new__", "__str__", "__repr__"})
 
 
 class Via(enum.Enum):
@@ -66,105 +47,210 @@ class Via(enum.Enum):
 class Shown:
     """An expression that a text shows.
 
-    `holder` is the f-string field, or the call of `str`, around it. `kept` names the exception class that keeps it as an
-    argument besides the text. `fails` says why formatting it raises.
+    `holder` is the f-string field, or the call, around it. `through` is the name that holds its part of the text.
+    `kept` names the exception class that keeps it as an argument besides the text. `fails` says why formatting it raises.
     """
 
     node: ast.expr
     via: Via
     holder: ast.expr
+    through: str = ""
     kept: str = ""
     fails: str = ""
 
 
-def error_texts(node: ast.AST, source: Source) -> Iterator[Shown]:
-    """What the error text that `node` (a raise, assert, call or return) makes shows."""
-    match node:
-        case ast.Raise(exc=ast.expr() as raised):
-            yield from _raised(raised, source)
-        case ast.Assert(msg=ast.expr() as message):
-            yield from value(message, source)
-        case ast.Call() if exception := _exception_class(node.func, source):
-            if not isinstance(source.parents[node], ast.Raise):
-                yield from _exception(node, exception, source)
-        case ast.Return(value=ast.expr() as returned):
-            function = source.function(node)
-            if function is not None and function.name in ("__str__", "__repr__"):
-                yield from text(returned, source)
+class Texts:
+    """Reads the texts of one error or log entry."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._followed: set[ast.AST] = set()
+
+    def text(self, node: ast.expr) -> Iterator[Shown]:
+        """What `node`, whose value is a text, shows."""
+        match node:
+            case ast.JoinedStr(values=values):
+                for part in values:
+                    if isinstance(part, ast.FormattedValue):
+                        yield from self._field(part)
+            case ast.BinOp(op=ast.Add()):
+                yield from self._concatenation(node)
+            case ast.BinOp(left=left, op=ast.Mod(), right=right):
+                yield from self.text(left)
+                yield from self.percent(left, right)
+            case ast.IfExp(body=body, orelse=orelse):
+                yield from self.text(body)
+                yield from self.text(orelse)
+            case ast.BoolOp(values=values):
+                for part in values:
+                    yield from self.text(part)
+            case ast.NamedExpr(value=inner):
+                yield from self.text(inner)
+            case ast.Call():
+                yield from self._call(node)
+            case ast.Name(ctx=ast.Load()):
+                yield from self._named(node)
+
+    def value(self, node: ast.expr, holder: ast.FormattedValue | None = None) -> Iterator[Shown]:
+        """What showing `node` by its own `str` or `repr` shows; `holder` is the field that `node` is the whole of."""
+        match node:
+            case ast.JoinedStr() | ast.BinOp():
+                yield from self.text(node)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+                for part in parts:
+                    yield from self._element(part)
+            case ast.Dict(values=parts) | ast.BoolOp(values=parts):
+                for part in parts:
+                    yield from self.value(part)
+            case ast.IfExp(body=body, orelse=orelse):
+                yield from self.value(body)
+                yield from self.value(orelse)
+            case ast.NamedExpr(value=inner):
+                yield from self.value(inner)
+            case ast.ListComp(elt=element, generators=[first, *_]) | ast.SetComp(elt=element, generators=[first, *_]):
+                yield Shown(first.iter, Via.LISTED, node)
+                yield from self.value(element)
+            case ast.Call(args=[ast.expr() as listed, *_]) if self._source.scopes.qualified(node.func) in _LISTING:
+                yield Shown(listed, Via.LISTED, node)
+            case _:
+                yield Shown(node, Via.VALUE if holder is None else Via.FIELD, holder or node)
+                yield from self.text(node)
+
+    def percent(self, template: ast.expr, given: ast.expr) -> Iterator[Shown]:
+        """What `template % given` shows of `given`."""
+        match given:
+            case ast.Tuple(elts=parts):
+                yield from self.arguments(template, parts)
+            case ast.Dict(keys=keys, values=parts):
+                conversions = _conversions(template)
+                for key, part in zip(keys, parts, strict=True):
+                    name = key.value if isinstance(key, ast.Constant) else None
+                    if conversions is None or any(c["key"] == name and c["type"] in "sra" for c in conversions):
+                        yield from self.value(part)
+            case _:
+                yield from self.arguments(template, [given])
+
+    def arguments(self, template: ast.expr, given: list[ast.expr]) -> Iterator[Shown]:
+        """What `template`, filled with the values `given` in their order, shows of them.
+
+        Conversions other than `%s`, `%r` and `%a` raise on everything lazy.
+        """
+        conversions = _conversions(template)
+        for number, part in enumerate(given):
+            if isinstance(part, ast.Starred):
+                return
+            if conversions is None or (number < len(conversions) and conversions[number]["type"] in "sra"):
+                yield from self.value(part)
+
+    def _element(self, part: ast.expr) -> Iterator[Shown]:
+        if isinstance(part, ast.Starred):
+            yield Shown(part.value, Via.LISTED, part)
+        else:
+            yield from self.value(part)
+
+    def _field(self, part: ast.FormattedValue) -> Iterator[Shown]:
+        spec = part.format_spec
+        if isinstance(spec, ast.JoinedStr):
+            yield from self.text(spec)
+        plain = spec is None or part.conversion != -1
+        for shown in self.value(part.value, part):
+            if shown.node is part.value and not plain:
+                yield replace(shown, fails="its format spec raises TypeError, for a list as well")
+            else:
+                yield shown
+
+    def _concatenation(self, node: ast.BinOp) -> Iterator[Shown]:
+        parts: list[ast.expr] = []
+        rest: ast.expr = node
+        while isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Add):
+            parts.append(rest.right)
+            rest = rest.left
+        parts.append(rest)
+        some_text = any(is_text(part, self._source) for part in parts)
+        for part in reversed(parts):
+            if some_text and not is_text(part, self._source):
+                yield Shown(part, Via.CONCATENATED, part)
+            yield from self.text(part)
+
+    def _call(self, node: ast.Call) -> Iterator[Shown]:
+        """What a call whose result is a text shows."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=separator, attr="join"), args=[joined]):
+                if is_text(separator, self._source):
+                    yield from self._joined(joined)
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(template)), attr="format")):
+                yield from self._format(template, node)
+            case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in _TEXT_METHODS:
+                yield from self.text(inner)
+            case ast.Call(func=func, args=[first, *_]):
+                reference = self._source.scopes.qualified(func)
+                if reference in _SHOWING and not isinstance(first, ast.Starred):
+                    yield from self.value(first)
+                elif reference in _AROUND_TEXT:
+                    yield from self.text(first)
+
+    def _joined(self, joined: ast.expr) -> Iterator[Shown]:
+        match joined:
+            case ast.Call(func=func, args=[inner], keywords=[]) if self._source.scopes.qualified(func) in _SHOWING:
+                yield Shown(inner, Via.CHARACTERS, joined)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                for part in parts:
+                    yield from self.text(part)
+            case (
+                ast.GeneratorExp(elt=element, generators=[first, *_])
+                | ast.ListComp(elt=element, generators=[first, *_])
+            ):
+                yield Shown(first.iter, Via.LISTED, joined)
+                yield from self.text(element)
+            case ast.Call(func=func, args=[_, listed]) if self._source.scopes.qualified(func) == "builtins.map":
+                yield Shown(listed, Via.LISTED, joined)
+            case _:
+                yield Shown(joined, Via.LISTED, joined)
+
+    def _format(self, template: str, node: ast.Call) -> Iterator[Shown]:
+        """What `template.format(...)` shows by a plain field, one without attribute, index or format spec."""
+        names = _plain_fields(template)
+        for number, argument in enumerate(node.args):
+            if isinstance(argument, ast.Starred):
+                break
+            if str(number) in names:
+                yield from self.value(argument)
+        for keyword in node.keywords:
+            if keyword.arg in names:
+                yield from self.value(keyword.value)
+
+    def _named(self, name: ast.Name) -> Iterator[Shown]:
+        """What the parts of the text that `name` was given last show."""
+        bindings = self._source.scopes.lookup(name.id, self._source.scopes.of[name])
+        if name in self._followed or not any(
+            _gives_text(binding.node, given(binding), self._source) for binding in bindings
+        ):
+            return
+        self._followed.add(name)
+        for binding in last_bindings(name, self._source):
+            if binding.node in self._followed:
+                continue
+            self._followed.add(binding.node)
+            up = self._source.parents.get(binding.node)
+            if (part := given(binding)) is not None:
+                yield from _reached(self.text(part), name.id)
+            elif isinstance(up, ast.AugAssign) and isinstance(up.target, ast.Name):
+                yield from _reached(self.text(up.value), name.id)
+                yield from self._named(up.target)
 
 
-def text(node: ast.expr, source: Source) -> Iterator[Shown]:
-    """What `node`, whose value is a text, shows."""
-    match node:
-        case ast.JoinedStr(values=values):
-            for part in values:
-                if isinstance(part, ast.FormattedValue):
-                    yield from _field(part, source)
-        case ast.BinOp(op=ast.Add()):
-            yield from _concatenation(node, source)
-        case ast.BinOp(left=left, op=ast.Mod(), right=right):
-            yield from text(left, source)
-            yield from _percent(left, right, source)
-        case ast.IfExp(body=body, orelse=orelse):
-            yield from text(body, source)
-            yield from text(orelse, source)
-        case ast.BoolOp(values=values):
-            for part in values:
-                yield from text(part, source)
-        case ast.NamedExpr(value=inner):
-            yield from text(inner, source)
-        case ast.Call():
-            yield from _call(node, source)
+def _reached(texts: Iterable[Shown], name: str) -> Iterator[Shown]:
+    return (replace(shown, through=name) for shown in texts)
 
 
-def value(node: ast.expr, source: Source, holder: ast.FormattedValue | None = None) -> Iterator[Shown]:
-    """What showing `node` by its own `str` or `repr` shows; `holder` is the field that `node` is the whole of."""
-    match node:
-        case ast.JoinedStr() | ast.BinOp():
-            yield from text(node, source)
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-            for part in parts:
-                if isinstance(part, ast.Starred):
-                    yield Shown(part.value, Via.LISTED, part)
-                else:
-                    yield from value(part, source)
-        case ast.Dict(values=parts):
-            for part in parts:
-                yield from value(part, source)
-        case ast.IfExp(body=body, orelse=orelse):
-            yield from value(body, source)
-            yield from value(orelse, source)
-        case ast.BoolOp(values=parts):
-            for part in parts:
-                yield from value(part, source)
-        case ast.NamedExpr(value=inner):
-            yield from value(inner, source)
-        case ast.ListComp(elt=element, generators=[first, *_]) | ast.SetComp(elt=element, generators=[first, *_]):
-            yield Shown(first.iter, Via.LISTED, node)
-            yield from value(element, source)
-        case ast.Call(args=[ast.expr() as listed, *_]) if source.scopes.qualified(node.func) in _LISTING:
-            yield Shown(listed, Via.LISTED, node)
-        case _:
-            yield Shown(node, Via.VALUE if holder is None else Via.FIELD, holder or node)
-            yield from text(node, source)
-
-
-def _field(part: ast.FormattedValue, source: Source) -> Iterator[Shown]:
-    spec = part.format_spec
-    if isinstance(spec, ast.JoinedStr):
-        yield from text(spec, source)
-    fails = (
-        "its format spec raises TypeError, with a list as well" if spec is not None and part.conversion == -1 else ""
+def _gives_text(node: ast.AST, value: ast.expr | None, source: Source) -> bool:
+    """Whether this binding may give a text that shows something."""
+    up = source.parents.get(node)
+    if value is None:
+        return isinstance(up, ast.AugAssign) and isinstance(up.op, ast.Add)
+    return isinstance(value, ast.JoinedStr | ast.BinOp | ast.IfExp) or (
+        isinstance(value, ast.Call) and is_text(value, source)
     )
-    for shown in value(part.value, source, part):
-        yield Shown(shown.node, shown.via, shown.holder, fails=fails) if shown.node is part.value else shown
-
-
-def _concatenation(node: ast.BinOp, source: Source) -> Iterator[Shown]:
-    for side, other in ((node.left, node.right), (node.right, node.left)):
-        if is_text(other, source) and not is_text(side, source):
-            yield Shown(side, Via.CONCATENATED, side)
-        yield from text(side, source)
 
 
 def is_text(node: ast.expr, source: Source) -> bool:
@@ -183,146 +269,23 @@ def is_text(node: ast.expr, source: Source) -> bool:
     return False
 
 
-def _percent(left: ast.expr, right: ast.expr, source: Source) -> Iterator[Shown]:
-    """What `left % right` shows of `right`; conversions other than `%s`, `%r` and `%a` raise on anything lazy."""
-    conversions = None
-    if isinstance(left, ast.Constant) and isinstance(left.value, str):
-        conversions = [c for c in _PERCENT.finditer(left.value) if c["type"] != "%"]
-    match right:
-        case ast.Tuple(elts=parts):
-            for number, part in enumerate(parts):
-                if isinstance(part, ast.Starred):
-                    return
-                if conversions is None or (number < len(conversions) and conversions[number]["type"] in "sra"):
-                    yield from value(part, source)
-        case ast.Dict(keys=keys, values=parts):
-            for key, part in zip(keys, parts, strict=True):
-                name = key.value if isinstance(key, ast.Constant) else None
-                if conversions is None or any(c["key"] == name and c["type"] in "sra" for c in conversions):
-                    yield from value(part, source)
-        case _ if conversions is None or (len(conversions) == 1 and conversions[0]["type"] in "sra"):
-            yield from value(right, source)
+def _conversions(template: ast.expr) -> list[re.Match[str]] | None:
+    """The conversions of a `%` template; None where the template is not known."""
+    if isinstance(template, ast.Constant) and isinstance(template.value, str):
+        return [found for found in _PERCENT.finditer(template.value) if found["type"] != "%"]
+    return None
 
 
-def _call(node: ast.Call, source: Source) -> Iterator[Shown]:
-    """What a call whose result is a text shows."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=separator, attr="join"), args=[joined]) if is_text(separator, source):
-            yield from _joined(joined, source)
-        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(template)), attr="format")):
-            yield from _format(template, node, source)
-        case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in _TEXT_METHODS:
-            yield from text(inner, source)
-        case ast.Call(func=func, args=[first, *_]):
-            reference = source.scopes.qualified(func)
-            if reference in _SHOWING and not isinstance(first, ast.Starred):
-                yield from value(first, source)
-            elif reference in _AROUND_TEXT:
-                yield from text(first, source)
-
-
-def _joined(joined: ast.expr, source: Source) -> Iterator[Shown]:
-    match joined:
-        case ast.Call(func=func, args=[inner], keywords=[]) if source.scopes.qualified(func) in _SHOWING:
-            yield Shown(inner, Via.CHARACTERS, joined)
-        case ast.List(elts=parts) | ast.Tuple(elts=parts):
-            for part in parts:
-                yield from text(part, source)
-        case ast.GeneratorExp(elt=element, generators=[first, *_]) | ast.ListComp(elt=element, generators=[first, *_]):
-            yield Shown(first.iter, Via.LISTED, joined)
-            yield from text(element, source)
-        case _:
-            yield Shown(joined, Via.LISTED, joined)
-
-
-def _format(template: str, node: ast.Call, source: Source) -> Iterator[Shown]:
-    """What `template.format(...)` shows by a plain field, one without attribute, index or format spec."""
+def _plain_fields(template: str) -> set[str]:
     try:
         fields = list(string.Formatter().parse(template))
     except ValueError:
-        return
-    automatic = 0
+        return set()
     names = set()
+    automatic = 0
     for _, name, spec, conversion in fields:
-        if name is None:
-            continue
         if name == "":
             name, automatic = str(automatic), automatic + 1
-        if not spec or conversion:
+        if name is not None and (not spec or conversion):
             names.add(name)
-    for number, argument in enumerate(node.args):
-        if isinstance(argument, ast.Starred):
-            break
-        if str(number) in names:
-            yield from value(argument, source)
-    for keyword in node.keywords:
-        if keyword.arg in names:
-            yield from value(keyword.value, source)
-
-
-def _raised(raised: ast.expr, source: Source) -> Iterator[Shown]:
-    match raised:
-        case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr="with_traceback")):
-            yield from _raised(inner, source)
-        case ast.Call():
-            yield from _exception(raised, _exception_class(raised.func, source), source)
-        case ast.IfExp(body=body, orelse=orelse):
-            yield from _raised(body, source)
-            yield from _raised(orelse, source)
-
-
-def _exception(call: ast.Call, exception: type[BaseException] | None, source: Source) -> Iterator[Shown]:
-    """What the text of an exception shows; of a class of unknown ways only what is written as text counts."""
-    plain = exception is not None and not issubclass(exception, _NO_TEXT) and prints_arguments(call.func, source)
-    for argument in call.args:
-        if not plain or exception is None:
-            yield from text(argument, source)
-            continue
-        kept = exception.__name__ if issubclass(exception, _KEEP_ARGUMENTS) else ""
-        for shown in value(argument, source):
-            own = shown.node is argument and shown.via is Via.VALUE
-            yield Shown(shown.node, shown.via, shown.holder, kept=kept) if own else shown
-    for keyword in call.keywords:
-        yield from text(keyword.value, source)
-
-
-def _exception_class(func: ast.expr, source: Source) -> type[BaseException] | None:
-    """The builtin exception class that `func` is or derives from, as far as this file shows it."""
-    return next((found for found, _ in _lineage(func, source) if found is not None), None)
-
-
-def prints_arguments(func: ast.expr, source: Source) -> bool:
-    """Whether the exception class `func` shows its arguments as they are: no class up to the builtin one has own ways."""
-    return all(plain for _, plain in _lineage(func, source))
-
-
-def _lineage(func: ast.expr, source: Source) -> Iterator[tuple[type[BaseException] | None, bool]]:
-    """The classes from `func` up by first bases: the builtin class, if it is one, and whether it has no own ways."""
-    seen: set[ast.AST] = set()
-    current: ast.expr | None = func
-    while current is not None and current not in seen:
-        seen.add(current)
-        reference = source.scopes.qualified(current) or ""
-        known = (
-            getattr(builtins, reference.removeprefix("builtins."), None) if reference.startswith("builtins.") else None
-        )
-        if isinstance(known, type) and issubclass(known, BaseException):
-            yield known, True
-            return
-        definition = _class(current, source)
-        if definition is None:
-            yield None, False
-            return
-        own = {part.name for part in definition.body if isinstance(part, ast.FunctionDef)}
-        yield None, own.isdisjoint(_OWN_WAYS) and not definition.decorator_list
-        current = definition.bases[0] if definition.bases else None
-
-
-def _class(node: ast.expr, source: Source) -> ast.ClassDef | None:
-    """The class of this file that a plain name stands for."""
-    if isinstance(node, ast.Name):
-        bindings = source.scopes.lookup(node.id, source.scopes.of[node])
-        match [binding.node for binding in bindings if binding.kind is Kind.DEFINITION]:
-            case [ast.ClassDef() as definition] if len(bindings) == 1:
-                return definition
-    return None
+    return names

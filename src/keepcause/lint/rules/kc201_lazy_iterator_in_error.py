@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from keepcause.lint.rule import Rule, Where
-from keepcause.lint.showing import lazily_shown
-from keepcause.lint.texts import error_texts
+from keepcause.lint.lazy_rule import LazyRule
+from keepcause.lint.occasions import error_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,20 +15,20 @@ if TYPE_CHECKING:
     from keepcause.lint.source import Source
 
 
-class LazyIteratorInError(Rule):
+class LazyIteratorInError(LazyRule):
     """An error text prints `<generator object ...>` instead of the items.
 
     ## What it does
 
-    Finds lazy iterators in the text of an error: generator expressions, `map`, `filter`, `zip`, `enumerate`, `reversed`,
-    `iter`, the functions of `itertools`, and calls of generator functions, shown by an f-string, `str`, `repr`, `format`,
-    `%`, `+` or as an argument of the exception. A text is what a `raise` or an `assert` says, what an exception class passes
-    to `super().__init__`, and what `__str__` and `__repr__` return.
+    Finds lazy iterators in the text of an error: generator expressions, `map`, `filter`, `zip`, `enumerate`,
+    `reversed`, `iter`, the functions of `itertools`, calls of generator functions, and names and attributes that
+    certainly hold one. A text is what an exception, an `assert` or a failing test says, and what `__str__` and
+    `__repr__` return, put together by f-strings, `str`, `repr`, `format`, `%`, `join` or `+`.
 
     ## Why it is bad
 
-    A lazy iterator has no readable form: the error says `unknown: <generator object load.<locals>.<genexpr> at 0x7f...>`,
-    and the names, which the author took the trouble to find, are lost with the process.
+    A lazy iterator has no readable form: the error says `unknown: <generator object check.<locals>.<genexpr> at
+    0x7f...>`, and the names, which the author took the trouble to find, are lost with the process.
 
     ## Bad
 
@@ -53,20 +52,21 @@ class LazyIteratorInError(Rule):
 
     ## Fix safety
 
-    The fix lists the iterator where it is shown, or where it is bound if it is used elsewhere too. It is safe where that
-    changes nothing but the text: all that is read is known to be a container, and the elements are names, constants,
-    attributes of plain names, comparisons, truth tests, or `str`, `repr` and `type` of them, which are taken not to raise or
-    act. There is no fix for what never ends, may be huge, reads a file or acts.
+    The iterator is listed where it is shown; where it is bound, if something else has taken items from it before or
+    uses it afterwards. That is safe where it changes the text alone: all that is read is known to be a container, and
+    the elements are names, constants, attributes of plain names, comparisons, truth tests, or `str`, `repr` and
+    `type` of them, which are taken not to raise or act. It is unsafe where listing may raise, act, or take what the
+    caller still needs. There is no fix for what never ends, may be huge, reads a file or acts, nor where a list would
+    not do: after `next`, or in a truth test.
     """
 
     code = "KC201"
     name = "lazy-iterator-in-error"
     message = "error text prints a lazy iterator"
-    where = Where.EVERYWHERE
+    text = "error text"
     fixes = "safe or unsafe, per case"
-    nodes = (ast.Raise, ast.Assert, ast.Call, ast.Return)
+    nodes = (ast.Raise, ast.Assert, ast.Call, ast.FunctionDef)
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for each lazy iterator that the error text made by `node` prints."""
-        for said, fix in lazily_shown(error_texts(node, source), source):
-            yield self.found(source.statement(node), source, fix, f"error text {said}")
+        yield from self.printed(error_texts(node, source), source)

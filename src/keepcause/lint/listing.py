@@ -1,0 +1,370 @@
+"""What making a list of a lazy iterator does besides; standard library only."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from keepcause.lint.binding import FunctionNode
+from keepcause.lint.events import backward, binds, reads
+from keepcause.lint.lazy import called_functions, events_of, last_bindings, lazy, own_nodes, short, values
+from keepcause.lint.uses import Use, use_of
+
+if TYPE_CHECKING:
+    from keepcause.lint.binding import Binding
+    from keepcause.lint.events import Event
+    from keepcause.lint.lazy import Lazy
+    from keepcause.lint.source import Source
+
+_ACTS = {
+    "os.scandir": "listing it reads a folder",
+    "os.walk": "listing it reads folders",
+    "os.fwalk": "listing it reads folders",
+    "glob.iglob": "listing it reads folders",
+    "csv.reader": "listing it reads the file",
+}
+_HUGE = ("product", "permutations", "combinations", "combinations_with_replacement")
+_CALLS_ITS_FIRST = (
+    *("builtins.map", "builtins.filter"),
+    *("itertools.dropwhile", "itertools.takewhile", "itertools.filterfalse", "itertools.starmap"),
+)
+_CONTAINERS = frozenset(f"builtins.{name}" for name in ("list", "tuple", "dict", "set", "frozenset", "range"))
+_DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp)
+_ENUMS = frozenset(f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"))
+_HARMLESS_CALLS = frozenset(f"builtins.{name}" for name in ("str", "repr", "type"))
+_ACTING_METHODS = (
+    *("pop", "popleft", "popitem", "append", "remove", "send", "__next__", "get_nowait", "close"),
+    *("read", "readline", "readlines", "recv", "recv_bytes", "write", "fetchone", "fetchall"),
+)
+_ACTING_CALLS = frozenset(("builtins.next", "builtins.input", "builtins.print"))
+_FILE_OPENERS = frozenset(("builtins.open", "io.open", "os.popen", "os.fdopen", "gzip.open", "bz2.open", "lzma.open"))
+_NEVER_ENDS = "it never ends"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What listing a lazy iterator does besides; both empty where it does nothing.
+
+    `never` is a reason why it must not be listed, `doubt` one why the program might notice.
+    """
+
+    never: str = ""
+    doubt: str = ""
+
+    def __or__(self, other: Listing) -> Listing:
+        return Listing(self.never or other.never, self.doubt or other.doubt)
+
+
+def listing(value: Lazy, source: Source) -> Listing:
+    """What making a list of `value`, whichever of its origins it comes from, does besides."""
+    result = Listing()
+    for origin in value.origins:
+        result |= _origin(origin, source)
+    return result
+
+
+def _origin(node: ast.expr, source: Source) -> Listing:
+    if isinstance(node, ast.GeneratorExp):
+        return _generator_expression(node, source)
+    assert isinstance(node, ast.Call)
+    reference = source.scopes.qualified(node.func) or ""
+    if reference in _ACTS:
+        return Listing(never=_ACTS[reference])
+    if reference == "re.finditer":
+        return Listing(doubt="it runs the search")
+    if not reference.startswith(("builtins.", "itertools.")):
+        return _function_call(node, reference, source)
+    name = reference.partition(".")[2]
+    if name in _HUGE:
+        return Listing(never="it may be huge")
+    if name == "groupby":
+        return Listing(never="its groups are iterators themselves")
+    if name == "cycle":
+        return Listing(never=_NEVER_ENDS)
+    if name == "iter" and len(node.args) == 2:
+        return Listing(never=f"it calls `{short(node.args[0])}` again and again")
+    return _over_arguments(node, reference, source)
+
+
+def _over_arguments(node: ast.Call, reference: str, source: Source) -> Listing:
+    """A builtin or an itertools function that runs through its arguments."""
+    result = Listing()
+    arguments = node.args
+    if reference in _CALLS_ITS_FIRST and arguments:
+        function, *arguments = arguments
+        by_truth = isinstance(function, ast.Constant) and "filter" in reference
+        result = Listing() if by_truth else _called(function, source)
+    if reference == "itertools.accumulate":
+        result |= Listing(doubt="what it adds up may raise")
+    if reference == "itertools.chain.from_iterable":
+        result |= Listing(doubt="what its elements hold may be one-shot")
+    if reference in ("itertools.islice", "itertools.batched"):
+        arguments = arguments[:1]
+    if reference in ("builtins.zip", "itertools.islice"):  # ends with its shortest
+        ending = [argument for argument in arguments if not _is_endless(argument, source)]
+        arguments = ending or ([] if reference == "itertools.islice" else arguments)
+    for argument in arguments:
+        result |= reading(argument, source)
+    return result
+
+
+def _function_call(node: ast.Call, reference: str, source: Source) -> Listing:
+    """A generator function of this file: its body would run."""
+    result = Listing()
+    for function in called_functions(reference, source):
+        body = list(own_nodes(function))
+        stops = any(isinstance(part, ast.Return | ast.Break | ast.Raise) for part in body)
+        if any(isinstance(part, ast.While) and _is_true(part.test) for part in body) and not stops:
+            result |= Listing(never=f"`{function.name}` never ends")
+        for part in body:
+            if isinstance(part, ast.Call):
+                opens = source.scopes.qualified(part.func) in _FILE_OPENERS
+                result |= Listing(never=_called(part.func, source).never or ("it opens a file" if opens else ""))
+    return result | Listing(doubt=f"it runs `{short(node.func)}`, which may raise or act")
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and bool(node.value)
+
+
+def _is_endless(node: ast.expr, source: Source) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    reference = source.scopes.qualified(node.func)
+    if reference == "itertools.repeat":
+        return len(node.args) + len(node.keywords) < 2
+    return reference in ("itertools.count", "itertools.cycle")
+
+
+def _generator_expression(node: ast.GeneratorExp, source: Source) -> Listing:
+    result = Listing()
+    for clause in node.generators:
+        result |= reading(clause.iter, source)
+        if not isinstance(clause.target, ast.Name) and not _gives_tuples(clause.iter, source):
+            result |= Listing(doubt=f"unpacking `{short(clause.target)}` may raise")
+        for condition in clause.ifs:
+            result |= _element(condition, source)
+    return result | _element(node.elt, source)
+
+
+def _gives_tuples(node: ast.expr, source: Source) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="items")):
+            return is_dict(inner, source)
+        case ast.Call(func=func):
+            return source.scopes.qualified(func) in ("builtins.enumerate", "builtins.zip")
+    return False
+
+
+def _element(node: ast.expr, source: Source) -> Listing:
+    """What computing `node`, an element or a condition, may do.
+
+    Names, constants, attributes of plain names, comparisons, truth tests, `str`, `repr` and `type` count as harmless.
+    """
+    match node:
+        case ast.Name() | ast.Constant() | ast.Attribute(value=ast.Name()):
+            return Listing()
+        case ast.Call(func=func, args=[argument], keywords=[]) if source.scopes.qualified(func) in _HARMLESS_CALLS:
+            return _element(argument, source)
+        case ast.Call(func=func, args=arguments):
+            return _called(func, source) | _all_elements(arguments, source)
+        case ast.FormattedValue(value=inner, format_spec=None):
+            return _element(inner, source)
+        case ast.Compare(left=left, ops=operators, comparators=others):
+            inside = [other for op, other in zip(operators, others, strict=True) if isinstance(op, ast.In | ast.NotIn)]
+            eaten = next((other for other in inside if lazy(other, source)), None)
+            one_shot = Listing(never=f"`in` runs through `{short(eaten)}`") if eaten is not None else Listing()
+            return one_shot | _all_elements([left, *others], source)
+        case ast.BoolOp(values=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.JoinedStr(values=parts):
+            return _all_elements(parts, source)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _element(operand, source)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return _all_elements([test, body, orelse], source)
+    return Listing(doubt=f"`{short(node)}` may raise")
+
+
+def _all_elements(nodes: list[ast.expr], source: Source) -> Listing:
+    result = Listing()
+    for node in nodes:
+        result |= _element(node, source)
+    return result
+
+
+def _called(function: ast.expr, source: Source) -> Listing:
+    reference = source.scopes.qualified(function)
+    if reference in _HARMLESS_CALLS:
+        return Listing()
+    if reference in _ACTING_CALLS or (isinstance(function, ast.Attribute) and function.attr in _ACTING_METHODS):
+        return Listing(never=f"it calls `{short(function)}`, which acts")
+    return Listing(doubt=f"it calls `{short(function)}`, which may raise or act")
+
+
+def reading(node: ast.expr, source: Source) -> Listing:
+    """What running through `node` once more does."""
+    if _is_endless(node, source):
+        return Listing(never=_NEVER_ENDS)
+    if _is_file(node, source):
+        return Listing(never=f"it reads the file `{short(node)}`")
+    value = lazy(node, source)
+    if value is not None:
+        if node in value.origins:
+            return listing(value, source)
+        return Listing(never=f"it reads `{short(node)}`, which is {value.what} (line {value.origins[0].lineno})")
+    if isinstance(node, ast.Name) and any(_is_endless(each, source) for each in _values(node, source)):
+        return Listing(never=_NEVER_ENDS)
+    if is_container(node, source):
+        return Listing()
+    return Listing(doubt=f"it reads `{short(node)}`, which may be one-shot")
+
+
+def _values(name: ast.Name, source: Source) -> list[ast.expr]:
+    return [value for value in values(name, source) if value is not None]
+
+
+def _is_file(node: ast.expr, source: Source) -> bool:
+    match node:
+        case ast.Call(func=func):
+            return source.scopes.qualified(func) in _FILE_OPENERS
+        case ast.Name():
+            entered = [source.parents.get(binding.node) for binding in last_bindings(node, source)]
+            opened = [up.context_expr for up in entered if isinstance(up, ast.withitem)] + _values(node, source)
+            return any(_is_file(each, source) for each in opened if isinstance(each, ast.Call))
+        case ast.Attribute():
+            return source.scopes.qualified(node) in ("sys.stdin", "sys.stdin.buffer")
+    return False
+
+
+# Containers: what can be run through again and again
+
+
+def is_container(node: ast.expr, source: Source, seen: frozenset[ast.AST] = frozenset()) -> bool:
+    """Whether `node` certainly holds a container, as far as this file shows it."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, str | bytes)
+        case ast.Call(func=ast.Attribute(value=inner, attr="keys" | "values" | "items"), args=[]):
+            return is_dict(inner, source)
+        case ast.Call(func=func):
+            return source.scopes.qualified(func) in _CONTAINERS | {"builtins.sorted"}
+        case ast.Name() if node not in seen:
+            bindings = last_bindings(node, source)
+            if bindings and all(_binds_container(binding, source, seen | {node}) for binding in bindings):
+                return True
+            return _is_shown_to_be_container(node, source)
+    return isinstance(node, _DISPLAYS)
+
+
+def is_dict(node: ast.expr, source: Source) -> bool:
+    """Whether `node` certainly holds a dict, as far as this file shows it."""
+    match node:
+        case ast.Dict() | ast.DictComp():
+            return True
+        case ast.Call(func=func):
+            return source.scopes.qualified(func) == "builtins.dict"
+        case ast.Name():
+            bindings = last_bindings(node, source)
+            return bool(bindings) and all(_binds_dict(binding, source) for binding in bindings)
+    return False
+
+
+def _binds_dict(binding: Binding, source: Source) -> bool:
+    if isinstance(binding.node, ast.arg):
+        arguments = source.parents[binding.node]
+        return isinstance(arguments, ast.arguments) and binding.node is arguments.kwarg
+    return binding.value is not None and not isinstance(binding.value, ast.Name) and is_dict(binding.value, source)
+
+
+def _binds_container(binding: Binding, source: Source, seen: frozenset[ast.AST]) -> bool:
+    match binding.node:
+        case ast.arg() as parameter:
+            arguments = source.parents[parameter]
+            return isinstance(arguments, ast.arguments) and parameter in (arguments.vararg, arguments.kwarg)
+        case ast.ClassDef(bases=bases):
+            return any(source.scopes.qualified(base) in _ENUMS for base in bases)
+    return binding.value is not None and is_container(binding.value, source, seen)
+
+
+def _is_shown_to_be_container(name: ast.Name, source: Source) -> bool:
+    """Whether what the body does with `name` before it comes here shows that it holds a container, on every path."""
+    _, events = events_of(name, source)
+    if not events:
+        return False
+    if any(_tests_for_container(test, name, source) for test in _passed_tests(name, source)):
+        return True
+
+    def is_proof(event: Event) -> bool:
+        used = event.node
+        if not isinstance(used, ast.Name) or used.id != name.id or not reads(event, name.id):
+            return False
+        return use_of(used, source) in (Use.MEASURED, Use.WHOLE) and _is_done(used, name, source)
+
+    def ends(event: Event) -> bool:
+        return binds(event, name.id) or is_proof(event)
+
+    reached = [[each for each in backward(event, ends) if ends(each)] for event in events]
+    return all(each and all(map(is_proof, each)) for each in reached)
+
+
+def _is_done(used: ast.Name, place: ast.Name, source: Source) -> bool:
+    """Whether what is done at `used` is done, and has not failed, wherever the program comes to `place` after it."""
+    around_place = {place, *source.ancestors(place)}
+    child: ast.AST = used
+    for up in source.ancestors(used):
+        if isinstance(up, ast.For | ast.AsyncFor) and up in around_place and child is up.iter:
+            return False
+        if isinstance(up, ast.With | ast.AsyncWith | ast.Try | ast.TryStar) and not around_place.intersection(up.body):
+            return False
+        if isinstance(up, FunctionNode):
+            break
+        child = up
+    return True
+
+
+def _passed_tests(node: ast.AST, source: Source) -> list[ast.expr]:
+    """The conditions that are true here: asserts and early exits above, and the `if`s around."""
+    found: list[ast.expr] = []
+    child: ast.AST = node
+    for up in source.ancestors(node):
+        if isinstance(up, ast.If | ast.While | ast.IfExp):
+            if child is up.body or (isinstance(up.body, list) and child in up.body):
+                found += _conjuncts(up.test)
+        elif isinstance(up, ast.BoolOp) and isinstance(up.op, ast.And):
+            for earlier in up.values[: up.values.index(child)] if child in up.values else []:
+                found += _conjuncts(earlier)
+        for _, block in ast.iter_fields(up):
+            if isinstance(block, list) and child in block and isinstance(child, ast.stmt):
+                for earlier in block[: block.index(child)]:
+                    found += _known_after(earlier)
+        if isinstance(up, FunctionNode):
+            break
+        child = up
+    return found
+
+
+def _known_after(statement: ast.stmt) -> list[ast.expr]:
+    match statement:
+        case ast.Assert(test=test):
+            return _conjuncts(test)
+        case ast.If(test=test, body=[*_, ast.Raise() | ast.Return() | ast.Continue() | ast.Break()], orelse=[]):
+            refused = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
+            return [each.operand for each in refused if isinstance(each, ast.UnaryOp) and isinstance(each.op, ast.Not)]
+    return []
+
+
+def _conjuncts(test: ast.expr) -> list[ast.expr]:
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
+def _tests_for_container(test: ast.expr, name: ast.Name, source: Source) -> bool:
+    """Whether `test` asks if `name`, not bound anew since, is a container."""
+    match test:
+        case ast.Call(func=func, args=[ast.Name() as tested, kinds]) if tested.id == name.id:
+            each = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
+            return (
+                source.scopes.qualified(func) == "builtins.isinstance"
+                and all(source.scopes.qualified(kind) in _CONTAINERS for kind in each)
+                and set(last_bindings(tested, source)) == set(last_bindings(name, source))
+            )
+    return False
