@@ -267,9 +267,10 @@ def list_async(value: cst.BaseExpression) -> cst.BaseExpression:
     return cst.ListComp(cst.Name("item"), clause)
 
 
-def list_text(value: cst.BaseExpression) -> cst.BaseExpression:
-    """`x` -> `str(list(x))`."""
-    return cst.Call(cst.Name("str"), [cst.Arg(list_call(value))])
+def join(value: cst.BaseExpression) -> cst.BaseExpression:
+    """`x` -> `", ".join(map(str, x))`."""
+    mapped = cst.Call(cst.Name("map"), [cst.Arg(cst.Name("str")), cst.Arg(value)])
+    return cst.Call(cst.Attribute(cst.SimpleString('", "'), cst.Name("join")), [cst.Arg(mapped)])
 
 
 def list_keys(value: cst.BaseExpression) -> cst.BaseExpression:
@@ -312,7 +313,7 @@ _WAYS: dict[str, tuple[Callable[[cst.BaseExpression], cst.BaseExpression], ...]]
     "call": (list_call, list_call_in_parentheses),
     "display": (list_display, list_display_of_parentheses),
     "async": (list_async,),
-    "text": (list_text,),
+    "join": (join,),
     "keys": (list_keys,),
     "drop": (drop_call, drop_call_to_parentheses),
 }

@@ -19,7 +19,7 @@ Statement: TypeAlias = ast.stmt | ast.ExceptHandler
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 _LIST_KINDS = (
-    *(EditKind.LIST_CALL, EditKind.LIST_DISPLAY, EditKind.LIST_ASYNC, EditKind.LIST_KEYS, EditKind.LIST_TEXT),
+    *(EditKind.LIST_CALL, EditKind.LIST_DISPLAY, EditKind.LIST_ASYNC, EditKind.LIST_KEYS, EditKind.JOIN),
     *(EditKind.DROP_CALL, EditKind.LIST_FIELD),
 )
 
@@ -63,7 +63,7 @@ def slot(edit: Edit) -> tuple[str | int, ...]:
 
 
 def way(edit: Edit) -> str:
-    """How an edit makes a value new: `call`, `display`, `async`, `keys` or `text`; `drop` takes a call's argument."""
+    """How an edit makes a value new: `call`, `display`, `async`, `keys` or `join`; `drop` takes a call's argument."""
     if edit.kind is EditKind.LIST_FIELD:
         return edit.text or "call"
     return "drop" if edit.kind is EditKind.DROP_CALL else edit.kind.removeprefix("list-")
@@ -131,19 +131,20 @@ def _listed(value: ast.expr, how: str) -> ast.expr:
         case "async", _:
             clause = ast.comprehension(ast.Name("item", ast.Store()), value, [], 1)
             return ast.ListComp(ast.Name("item", ast.Load()), [clause])
-        case "text", _:
-            return _call("str", _call("list", value))
+        case "join", _:
+            mapped = ast.Call(ast.Name("map", ast.Load()), [ast.Name("str", ast.Load()), value], [])
+            return ast.Call(ast.Attribute(ast.Constant(", "), "join", ast.Load()), [mapped], [])
         case "keys", ast.Call(func=ast.Attribute(value=container, attr="keys"), args=[], keywords=[]):
-            return _call("list", container)
+            return _call(container)
         case "drop", ast.Call(args=[argument], keywords=[]):
             return argument
         case "call", _:
-            return _call("list", value)
+            return _call(value)
     raise RefusedError("not a call that the fix fits")
 
 
-def _call(name: str, value: ast.expr) -> ast.expr:
-    return ast.Call(ast.Name(name, ast.Load()), [value], [])
+def _call(value: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name("list", ast.Load()), [value], [])
 
 
 def _display(value: ast.expr) -> ast.expr:

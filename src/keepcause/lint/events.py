@@ -19,7 +19,7 @@ class What(enum.Enum):
     USE = enum.auto()
     """`node`, a name, reads a variable of the scope."""
     TURN = enum.auto()
-    """`node`, a loop, takes its next item."""
+    """`node`, a loop or comprehension, takes its next item."""
     ACT = enum.auto()
     """`node` does something else that may raise."""
 

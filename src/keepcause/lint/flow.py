@@ -309,6 +309,7 @@ class _Builder:
                 case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
                     self._expression(node.generators[0].iter)
                     self._deferred(node)
+                    self._emit(What.TURN, node)
                 case ast.NamedExpr(target=target, value=value):
                     self._expression(value)
                     self._name(target)
@@ -336,7 +337,7 @@ class _Builder:
             pending[:0] = ast.iter_child_nodes(part)
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=64)
 def flow_of(scope: Scope, scopes: Scopes) -> Flow:
     """The flow of a module's, class's or function's own body."""
     return Flow(scope, scopes)

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import FunctionNode
 from keepcause.lint.events import backward, binds, reads
-from keepcause.lint.lazy import called_functions, events_of, last_bindings, lazy, own_nodes, short, values
+from keepcause.lint.lazy import (
+    attribute_values,
+    called_functions,
+    events_of,
+    last_bindings,
+    lazy,
+    own_nodes,
+    short,
+    values,
+)
 from keepcause.lint.uses import Use, use_of
 
 if TYPE_CHECKING:
@@ -30,6 +39,7 @@ _CALLS_ITS_FIRST = (
     *("itertools.dropwhile", "itertools.takewhile", "itertools.filterfalse", "itertools.starmap"),
 )
 _CONTAINERS = frozenset(f"builtins.{name}" for name in ("list", "tuple", "dict", "set", "frozenset", "range"))
+_DICT = frozenset(("builtins.dict",))
 _DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp)
 _ENUMS = frozenset(f"enum.{name}" for name in ("Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"))
 _HARMLESS_CALLS = frozenset(f"builtins.{name}" for name in ("str", "repr", "type"))
@@ -263,9 +273,14 @@ def is_dict(node: ast.expr, source: Source) -> bool:
             return True
         case ast.Call(func=func):
             return source.scopes.qualified(func) == "builtins.dict"
+        case ast.Attribute():
+            held = attribute_values(node, source)
+            return bool(held) and all(value is not None and is_dict(value, source) for value in held)
         case ast.Name():
             bindings = last_bindings(node, source)
-            return bool(bindings) and all(_binds_dict(binding, source) for binding in bindings)
+            if bindings and all(_binds_dict(binding, source) for binding in bindings):
+                return True
+            return any(_tests_for(test, node, _DICT, source) for test in _passed_tests(node, source))
     return False
 
 
@@ -291,7 +306,7 @@ def _is_shown_to_be_container(name: ast.Name, source: Source) -> bool:
     _, events = events_of(name, source)
     if not events:
         return False
-    if any(_tests_for_container(test, name, source) for test in _passed_tests(name, source)):
+    if any(_tests_for(test, name, _CONTAINERS, source) for test in _passed_tests(name, source)):
         return True
 
     def is_proof(event: Event) -> bool:
@@ -357,14 +372,14 @@ def _conjuncts(test: ast.expr) -> list[ast.expr]:
     return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
 
 
-def _tests_for_container(test: ast.expr, name: ast.Name, source: Source) -> bool:
-    """Whether `test` asks if `name`, not bound anew since, is a container."""
+def _tests_for(test: ast.expr, name: ast.Name, classes: frozenset[str], source: Source) -> bool:
+    """Whether `test` asks if `name`, not bound anew since, is of one of `classes`."""
     match test:
         case ast.Call(func=func, args=[ast.Name() as tested, kinds]) if tested.id == name.id:
             each = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
             return (
                 source.scopes.qualified(func) == "builtins.isinstance"
-                and all(source.scopes.qualified(kind) in _CONTAINERS for kind in each)
+                and all(source.scopes.qualified(kind) in classes for kind in each)
                 and set(last_bindings(tested, source)) == set(last_bindings(name, source))
             )
     return False

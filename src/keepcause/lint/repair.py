@@ -10,8 +10,8 @@ from keepcause.lint.events import What, backward, binds, forward, reads
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
 from keepcause.lint.lazy import attribute_values, events_of, lazy, short, values
 from keepcause.lint.listing import is_container, listing
-from keepcause.lint.occasions import exception_class
-from keepcause.lint.texts import Via
+from keepcause.lint.occasions import exception_class, logged
+from keepcause.lint.texts import Via, is_text
 from keepcause.lint.uses import CONSUMING, Use, use_of
 
 if TYPE_CHECKING:
@@ -75,26 +75,36 @@ def _innermost(node: ast.AST, source: Source) -> ast.AST | None:
 
 
 def _at_site(shown: Shown, value: Lazy, doubt: str, source: Source) -> Fix | str:
+    way = _way(shown.node, value, source)
+    if value.is_async:
+        doubt = doubt or "it awaits"
+    return list_at_site(shown, way, doubt, source, strings=_gives_strings(value, source))
+
+
+def _way(node: ast.expr, value: Lazy, source: Source) -> str:
+    """How a list is made of `node`, as an Edit names it."""
+    if value.is_async:
+        return "display" if isinstance(node, ast.GeneratorExp) else "async"
+    return "call" if source.scopes.is_builtin("list", node) else "display"
+
+
+def list_at_site(shown: Shown, way: str, doubt: str, source: Source, *, strings: bool) -> Fix | str:
+    """The fix that lists what is shown in its place; `way` is how, `strings` whether its items are known to be some."""
     statement = source.statement(shown.node)
     if not isinstance(statement, _SIMPLE):
         return "it stands in the header of a compound statement"
     span = source.span(statement)
-    is_display = isinstance(shown.node, ast.GeneratorExp)
-    way = ""
-    if value.is_async:
-        doubt = doubt or "it awaits"
-        way = "display" if is_display else "async"
-    elif not source.scopes.is_builtin("list", shown.node):
-        way = "display"
-    if shown.via is Via.FIELD:
-        edit = Edit(EditKind.LIST_FIELD, span, source.path_to(shown.holder, statement), way)
-    elif shown.via is Via.CONCATENATED:
-        edit = Edit(EditKind.LIST_TEXT, span, source.path_to(shown.node, statement))
-        doubt = doubt or "the text raised TypeError before"
-    elif shown.via is Via.CHARACTERS:
+    if shown.via is Via.CHARACTERS:
         edit = Edit(EditKind.DROP_CALL, span, source.path_to(shown.holder, statement))
-        doubt = doubt or ("" if _gives_strings(value, source) else "its items may be no strings")
-        return _fix((edit,), "Join its items", doubt)
+        return _fix((edit,), "Join its items", doubt or ("" if strings else "its items may be no strings"))
+    if shown.via is Via.CONCATENATED:
+        if not (source.scopes.is_builtin("str", shown.node) and source.scopes.is_builtin("map", shown.node)):
+            return "`str` or `map` is not the builtin here"
+        edit = Edit(EditKind.JOIN, span, source.path_to(shown.node, statement))
+        return _fix((edit,), "Join its items", doubt or "the text raised TypeError before")
+    if shown.via is Via.FIELD:
+        text = "" if way == "call" else way
+        edit = Edit(EditKind.LIST_FIELD, span, source.path_to(shown.holder, statement), text)
     else:
         edit = _list(shown.node, statement, way, source)
     return _fix((edit,), "List it where it is shown", doubt)
@@ -113,8 +123,7 @@ def _gives_strings(value: Lazy, source: Source) -> bool:
 
 
 def _list(node: ast.expr, statement: ast.stmt, way: str, source: Source) -> Edit:
-    kind = {"": EditKind.LIST_CALL, "display": EditKind.LIST_DISPLAY, "async": EditKind.LIST_ASYNC}[way]
-    return Edit(kind, source.span(statement), source.path_to(node, statement))
+    return Edit(EditKind(f"list-{way}"), source.span(statement), source.path_to(node, statement))
 
 
 def _fix(edits: Sequence[Edit], title: str, doubt: str) -> Fix:
@@ -225,20 +234,33 @@ def _too_early(life: _Life, value: Lazy, name: str, source: Source) -> str:
 
 
 def _runs_through(event: Event, name: str) -> bool:
-    iterated = getattr(event.node, "iter", None)
+    iterated = _iterated(event.node)
     return iterated is not None and any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(iterated))
+
+
+def _iterated(node: ast.AST) -> ast.expr | None:
+    """What a loop or comprehension runs through."""
+    match node:
+        case ast.For(iter=iterated) | ast.AsyncFor(iter=iterated):
+            return iterated
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            return node.generators[0].iter
+    return None
 
 
 def _may_change(event: Event, name: str, source: Source) -> bool:
     """Whether this event may run other code or change a container."""
+    iterated = _iterated(event.node)
+    if iterated is not None:
+        return not _runs_through(event, name) and not is_container(iterated, source)
     match event.node:
-        case ast.Call(func=func):
-            quiet = source.scopes.qualified(func) in _QUIET_CALLS or exception_class(func, source) is not None
-            return not quiet and event.what is What.ACT
+        case ast.Call(func=func) as call:
+            known = source.scopes.qualified(func) in _QUIET_CALLS or exception_class(func, source) is not None
+            return not (known or logged(call, source) or is_text(call, source))
+        case ast.BinOp():
+            return not is_text(event.node, source)
         case ast.Attribute(ctx=context) | ast.Subscript(ctx=context):
             return not isinstance(context, ast.Load)
-        case ast.For(iter=iterated):
-            return not _runs_through(event, name) and not is_container(iterated, source)
         case (
             ast.AsyncFor()
             | ast.Await()
@@ -267,10 +289,7 @@ def _list_all(given: Sequence[ast.expr], value: Lazy, doubt: str, source: Source
             return f"it is bound in the header of a compound statement (line {each.lineno})"
         if value.is_async and not isinstance(_innermost(each, source), ast.AsyncFunctionDef):
             return "only an `async def` can list it"
-        way = "" if source.scopes.is_builtin("list", each) else "display"
-        if value.is_async:
-            way = "display" if isinstance(each, ast.GeneratorExp) else "async"
-        edits.append(_list(each, statement, way, source))
+        edits.append(_list(each, statement, _way(each, value, source), source))
     lines = ", ".join(sorted({str(each.lineno) for each in given}))
     return _fix(edits, f"List it where it is bound, line {lines}", doubt or ("it awaits" if value.is_async else ""))
 

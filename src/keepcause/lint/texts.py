@@ -48,7 +48,7 @@ class Shown:
     """An expression that a text shows.
 
     `holder` is the f-string field, or the call, around it. `through` is the name that holds its part of the text.
-    `kept` names the exception class that keeps it as an argument besides the text. `fails` says why formatting it raises.
+    `kept` names the exception class that keeps it as an argument beside the text. `fails` says why formatting raises.
     """
 
     node: ast.expr
