@@ -93,15 +93,11 @@ def reason(evidence: WorkerInit) -> str:
 
 
 def _raw_findings(source: Source, rules: Iterable[Rule]) -> Iterator[Finding]:
-    by_node: dict[type[ast.AST], list[Rule]] = {}
     for rule in rules:
         if rule.possible(source.data):
-            for node_type in rule.nodes:
-                by_node.setdefault(node_type, []).append(rule)
-    if by_node:
-        for node in ast.walk(source.tree):
-            for rule in by_node.get(type(node), ()):
-                yield from rule.check(node, source)
+            for kind in rule.nodes:
+                for node in source.scopes.nodes.get(kind, ()):
+                    yield from rule.check(node, source)
 
 
 class Engine:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LAUNCH_SITE = "launch site"
 _MOST_CALLERS = 25
 _DEEPEST = 4
+_LONGEST = 12
 _LEAST_SHARE = 0.5
 _TOKEN = re.compile(r"[^.()]+(?:\(\))*")
 _EXCEPTION_NAME = re.compile(r"\w*(?:Error|Exception|Warning|Exit|Interrupt)")
@@ -198,7 +199,7 @@ class Graph:
         constructs = owner is not None and function.name in _CONSTRUCTORS
         name = owner.qualname.rpartition(".")[2] if constructs and owner is not None else function.name
         seen: set[tuple[str, int]] = set()
-        for candidate in self.program.mentioning(name, self._narrowed(path, owner)):
+        for candidate in sorted({path, *self.program.using(name, self._narrowed(path, owner), constructs)}):
             summary = self.program.summary(candidate)
             for caller in summary.functions if summary else ():
                 for reference, line, how in _references(caller):
@@ -269,7 +270,8 @@ class Graph:
         key = (path, reference)
         if key not in self._resolved:
             self._resolved[key] = ()  # a reference that leads back to itself means nothing
-            self._resolved[key] = tuple(dict.fromkeys(self._resolve(path, reference)))
+            if reference.count(".") <= _LONGEST:  # attributes that hold their own attributes make it grow for ever
+                self._resolved[key] = tuple(dict.fromkeys(self._resolve(path, reference)))
         return self._resolved[key]
 
     def _resolve(self, path: str, reference: str) -> Iterator[Located]:

@@ -63,14 +63,18 @@ class Program:
         """How many files have been parsed and summarised so far."""
         return len(self._summaries)
 
-    def mentioning(self, name: str, others: Iterable[str] = ()) -> Iterator[str]:
-        """The files that have the identifier `name` in them and, where `others` are given, one of those too."""
+    def using(self, name: str, others: Iterable[str], class_name: bool) -> Iterator[str]:
+        """The files that may call or launch what is called `name`, and have one of the words `others` in them."""
         needle = name.encode()
-        word = re.compile(rb"\b" + re.escape(needle) + rb"\b")
+        word = re.escape(needle)
+        call = rb"\b" + word + rb"(?:\s*\(|\s+as\b|\s*\.\s*(?:remote|options)\b)"
+        # A class is handed to ray.remote; a function to anything, also by way of an attribute or a default.
+        handed = rb"|remote\s*(?:\(.*\))?\(\s*" if class_name else rb"|(?:[=(,]|\bor\b|\belse\b)\s*"
+        use = re.compile(call + handed + rb"(?:[\w.]+\.)?" + word + rb"\b")
         also = [other.encode() for other in others]
         for path in self.paths:
             data = self.data(path)
-            if needle in data and word.search(data) and (not also or any(other in data for other in also)):
+            if needle in data and any(other in data for other in also) and use.search(data):
                 yield path
 
     @cached_property

@@ -7,5 +7,5 @@ from __future__ import annotations
 
 import re
 
-FROM_NONE = re.compile(rb"from(?:[\s\\(]|#[^\r\n]*)*None")
+FROM_NONE = re.compile(rb"from(?:[\s\\(]++|#[^\r\n]*+)*+None")
 """`from None`, with parentheses, continuations and comments between the two words."""

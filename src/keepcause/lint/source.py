@@ -84,17 +84,10 @@ class Source:
         """Offset in `text` of each line's first character; the first line's is at index 0."""
         return [0, *(match.end() for match in NEWLINE.finditer(self.text))]
 
-    @cached_property
+    @property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """Every node but the module -> the node that holds it."""
-        parents: dict[ast.AST, ast.AST] = {}
-        stack: list[ast.AST] = [self.tree]
-        while stack:
-            node = stack.pop()
-            for child in ast.iter_child_nodes(node):
-                parents[child] = node
-                stack.append(child)
-        return parents
+        return self.scopes.parents
 
     @cached_property
     def scopes(self) -> Scopes:

@@ -88,10 +88,12 @@ class _Summarizer:
         self.called: dict[Scope, list[ast.Call]] = {}
 
     def summary(self) -> Summary:
-        for node, scope in self.scopes.of.items():
+        nodes = self.scopes.nodes
+        for node in (*nodes.get(ast.Assign, ()), *nodes.get(ast.AnnAssign, ())):
             self._note_attributes(node)
-            if isinstance(node, ast.Call):
-                self.called.setdefault(self._home(scope), []).append(node)
+        for call in nodes.get(ast.Call, ()):
+            assert isinstance(call, ast.Call)
+            self.called.setdefault(self._home(self.scopes.of[call]), []).append(call)
         definitions = list(self.scopes.inside.items())
         classes = [self._class(node, scope) for node, scope in definitions if isinstance(node, ast.ClassDef)]
         functions = [
@@ -111,20 +113,23 @@ class _Summarizer:
         """Remember what is assigned to `self.x`."""
         match node:
             case ast.Assign(targets=targets, value=value):
-                values = self.scopes.references(value)
+                annotation = None
             case ast.AnnAssign(target=target, annotation=annotation, value=value):
                 targets = [target]
-                values = self.scopes.references(value) if value else ()
-                classes = annotated_classes(annotation)
-                values += tuple(f"{r}()" for named in classes for r in self.scopes.references(named))
             case _:
                 return
         for target in targets:
-            if isinstance(target, ast.Attribute) and values:
-                for owner in self.scopes.references(target.value):
-                    if owner.startswith(":") and owner.endswith("()"):
-                        known = self.attributes.setdefault(owner[1:-2], {})
-                        known[target.attr] = tuple(dict.fromkeys(known.get(target.attr, ()) + values))
+            if not isinstance(target, ast.Attribute):
+                continue
+            owners = [r for r in self.scopes.references(target.value) if r.startswith(":") and r.endswith("()")]
+            if not owners:
+                continue
+            values = self.scopes.references(value) if value else ()
+            classes = annotated_classes(annotation) if annotation else ()
+            values += tuple(f"{r}()" for named in classes for r in self.scopes.references(named))
+            for owner in owners if values else ():
+                known = self.attributes.setdefault(owner[1:-2], {})
+                known[target.attr] = tuple(dict.fromkeys(known.get(target.attr, ()) + values))
 
     def references(self, node: ast.AST) -> tuple[str, ...]:
         """What `node` stands for; a call of a ray actor or of its method counts as the plain call."""
@@ -203,6 +208,6 @@ class _Summarizer:
         return names
 
     def _star_imports(self) -> Iterator[str]:
-        for node in self.scopes.of:
+        for node in self.scopes.nodes.get(ast.ImportFrom, ()):
             if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
                 yield "." * node.level + (node.module or "")
