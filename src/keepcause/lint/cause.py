@@ -7,29 +7,20 @@ import builtins
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from keepcause.lint.binding import Kind
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
-from keepcause.lint.scope import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from keepcause.lint.scope import Binding, Scope
+    from keepcause.lint.binding import Binding
     from keepcause.lint.source import Source
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_JUMPS = (ast.Raise, ast.Return, ast.Break, ast.Continue)
 _FRESH_NAMES = ("e", "exc", "err", "error")
-_CONTROL_FLOW = frozenset(
-    {
-        "builtins.StopIteration",
-        "builtins.StopAsyncIteration",
-        "builtins.GeneratorExit",
-        "asyncio.CancelledError",
-        "asyncio.exceptions.CancelledError",
-        "concurrent.futures.CancelledError",
-        "trio.Cancelled",
-    }
-)
+_CONTROL_FLOW = frozenset({"StopIteration", "StopAsyncIteration", "GeneratorExit", "CancelledError"})
 
 
 @dataclass(frozen=True)
@@ -51,9 +42,7 @@ def caught_at(node: ast.Raise, source: Source) -> Caught | None:
     handlers: list[ast.ExceptHandler] = []
     in_finally = False
     child: ast.AST = node
-    for up in source.ancestors(node):
-        if isinstance(up, _SCOPES):
-            break
+    for up in _within_scope(node, source):
         if isinstance(up, ast.ExceptHandler):
             handlers.append(up)
         elif isinstance(up, ast.Try | ast.TryStar) and child in up.finalbody and not handlers:
@@ -65,7 +54,10 @@ def caught_at(node: ast.Raise, source: Source) -> Caught | None:
 def is_control_flow(node: ast.Raise, source: Source) -> bool:
     """Whether what is raised steers the program (StopIteration, CancelledError ...) rather than reports a failure."""
     raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-    return raised is not None and not _CONTROL_FLOW.isdisjoint(source.scopes.references(raised))
+    if raised is None:
+        return False
+    names = [_last_name(raised), *(r.removesuffix("()").rpartition(".")[2] for r in source.scopes.references(raised))]
+    return not _CONTROL_FLOW.isdisjoint(names)
 
 
 def chain(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:
@@ -77,47 +69,47 @@ def chain(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:
         return rebound
     if own is handler:
         return _raise_again(node, caught, source)
-    refusal = _refusal(node.exc, caught)
-    if refusal:
+    values = list(_outcomes(node.exc))
+    if refusal := next(filter(None, (_refusal(value, caught, source) for value in values)), ""):
         return refusal
-    if handler.name is None:
+    name, edits = handler.name, []
+    if name is None:
+        if handler.type is None and source.scopes.lookup("BaseException", source.scopes.of[handler]):
+            return "`BaseException`, which the handler has to name, is something else here"
         name = fresh_name(handler, source)
         edits = [Edit(EditKind.BIND_CAUGHT, source.span(handler), (), name)]
-    else:
-        if rebound := _rebound(handler, node, source):
-            return rebound
-        name = handler.name
-        edits = []
+    elif rebound := _rebound(handler, node, source):
+        return rebound
     edits.append(Edit(EditKind.SET_CAUSE, source.span(node), (), name))
-    doubt = _doubt(node.exc, caught, source)
+    doubt = next(filter(None, (_doubt(value, caught, source) for value in values)), "")
+    if _has_traceback_text(node.exc, source):
+        doubt = "its text has the traceback already, perhaps since the cause does not pickle"
     title = f"Raise from the caught exception: `from {name}`"
     return Fix(Safety.UNSAFE if doubt else Safety.SAFE, f"{title} ({doubt})" if doubt else title, tuple(edits))
 
 
 def fresh_name(handler: ast.ExceptHandler, source: Source) -> str:
-    """A name for what `handler` catches that nothing else in its scope uses.
+    """A name for what `handler` catches that nothing else in its function, or in the module outside of one, uses.
 
     The name is deleted when the handler ends, so handlers inside one another get different ones.
     """
-    scope = source.scopes.of[handler]
-    taken = set(scope.function.names()) | set(scope.names())
+    function = source.scopes.of[handler].function
+    taken = set(function.names())
     outer = [up for up in _within_scope(handler, source) if isinstance(up, ast.ExceptHandler) and up.name is None]
-    numbered = (f"exc{number}" for number in range(1, len(taken) + len(outer) + 2))
-    free = [name for name in (*_FRESH_NAMES, *numbered) if name not in taken]
-    return free[len(outer)]
+    names = [*_FRESH_NAMES, *(f"exc{number}" for number in range(1, len(taken) + len(outer) + 2))]
+    if function.parent is None and function.star_import:
+        names = [f"_{name}" for name in names]  # any other name may have come in by `import *`
+    return [name for name in names if name not in taken][len(outer)]
 
 
-def _raise_again(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:
+def _raise_again(node: ast.Raise, caught: Caught, source: Source) -> Fix:
     """`raise e from None` of what the innermost handler caught."""
-    if isinstance(source.parents[caught.innermost], ast.TryStar):
-        return Fix(
-            Safety.SAFE, "Raise it with its cause: drop `from None`", (Edit(EditKind.DROP_CAUSE, source.span(node)),)
-        )
-    if caught.in_finally:
-        return "it stands in a `finally`, where a bare `raise` may raise another exception"
-    return Fix(
-        Safety.SAFE, "Raise the caught exception as it is: `raise`", (Edit(EditKind.RERAISE, source.span(node)),)
-    )
+    # A bare `raise` would raise the whole group in `except*`, and in a `finally` perhaps another exception.
+    if caught.in_finally or isinstance(source.parents[caught.innermost], ast.TryStar):
+        kind, title = EditKind.DROP_CAUSE, "Raise it with its cause: drop `from None`"
+    else:
+        kind, title = EditKind.RERAISE, "Raise the caught exception as it is: `raise`"
+    return Fix(Safety.SAFE, title, (Edit(kind, source.span(node)),))
 
 
 def _handler_of(raised: ast.expr, caught: Caught) -> ast.ExceptHandler | None:
@@ -127,87 +119,177 @@ def _handler_of(raised: ast.expr, caught: Caught) -> ast.ExceptHandler | None:
     return next((handler for handler in caught.handlers if handler.name == raised.id), None)
 
 
+# Whether the handler's name still holds what it caught
+
+
 def _rebound(handler: ast.ExceptHandler, node: ast.Raise, source: Source) -> str:
-    """Why the handler's name no longer holds what it caught at `node`, if so."""
+    """Why the handler's name may no longer hold what it caught at `node`; empty where it does."""
     assert handler.name is not None
     scope = source.scopes.of[handler]
-    inner_loop = any(isinstance(up, _LOOPS) for up in _up_to(node, handler, source))
-    for binding in _bindings(handler.name, scope):
-        if binding.node is handler or handler not in _within_scope(binding.node, source):
-            continue
-        after_the_raise = _place(binding.node) > _place(node)
-        if not after_the_raise or inner_loop:
+    home = scope.elsewhere.get(handler.name, scope)
+    for binding in home.bindings.get(handler.name, []):
+        if binding.node is not handler and _may_precede(binding, node, handler, source):
             return f"`{handler.name}` is bound anew or deleted before the raise"
     return ""
 
 
-def _bindings(name: str, scope: Scope) -> list[Binding]:
-    return scope.elsewhere.get(name, scope).bindings.get(name, [])
+def _may_precede(binding: Binding, node: ast.Raise, handler: ast.ExceptHandler, source: Source) -> bool:
+    """Whether `binding` may be made between the handler's start and the raise."""
+    if handler not in _within_scope(binding.node, source):
+        # Code around the handler is done or yet to come; a function that shares the name may be called at any time.
+        return source.function(binding.node) is not source.function(handler)
+    around = [node, *_up_to(node, handler, source), handler]
+    if any(isinstance(up, _LOOPS) for up in around):
+        return True
+    if _place(binding.node) > (node.end_lineno or 0, node.end_col_offset or 0):
+        return False
+    leaves = False
+    child: ast.AST = binding.node
+    for up in source.ancestors(binding.node):
+        if up in around:
+            return not leaves and not _in_other_arm(up, child, around)
+        conditional = isinstance(up, ast.If | ast.Match | ast.match_case)
+        leaves = conditional and (leaves or isinstance(_block(up, child)[-1], _JUMPS))
+        child = up
+    return True
 
 
-def _refusal(raised: ast.expr, caught: Caught) -> str:
-    """Why no cause can be set on what is raised, judged by its form."""
-    names = {handler.name for handler in caught.handlers if handler.name}
+def _in_other_arm(up: ast.AST, child: ast.AST, around: list[ast.AST]) -> bool:
+    """Whether `child` lies in one arm of the `if` statement `up`, and what is `around` the raise in the other."""
+    other = around[around.index(up) - 1]
+    return isinstance(up, ast.If) and ([child in up.body, other in up.body] in ([True, False], [False, True]))
+
+
+def _block(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
+    """The statements of `parent` that `child` is one of, else `child` alone."""
+    blocks: list[list[ast.AST]] = [getattr(parent, field, []) for field in ("body", "orelse")]
+    return next((block for block in blocks if child in block), [child])
+
+
+# What is raised
+
+
+def _outcomes(raised: ast.expr) -> Iterator[ast.expr]:
+    """The expressions whose value `raised` may be."""
     match raised:
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from _outcomes(body)
+            yield from _outcomes(orelse)
+        case ast.BoolOp(values=values):
+            for value in values:
+                yield from _outcomes(value)
+        case ast.NamedExpr(value=value):
+            yield from _outcomes(value)
+        case _:
+            yield raised
+
+
+def _refusal(value: ast.expr, caught: Caught, source: Source) -> str:
+    """Why no cause can be set on `value`, which may be what is raised."""
+    match value:
         case ast.Call(func=ast.Attribute(attr="with_traceback")):
             return "the raised exception sets its own traceback"
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if name in names:
-            return f"`{name}.{method}()` may return the caught exception itself"
         case ast.Subscript():
             return "the raised exception comes out of a container and may have a cause of its own"
-        case ast.IfExp(body=body, orelse=orelse):
-            return _refusal(body, caught) or _refusal(orelse, caught)
+        case ast.Name(id=name) if name == caught.innermost.name:
+            return "it may raise the caught exception itself"
+        case ast.Name(id=name) if _handler_of(value, caught) is None:
+            bindings = source.scopes.lookup(name, source.scopes.of[value])
+            values = [outcome for b in bindings if b.value is not None for outcome in _outcomes(b.value)]
+            if any(_comes_from(outcome, caught, source) for outcome in values):
+                return f"`{name}` may be the caught exception itself"
+        case ast.Call() | ast.Attribute() if _comes_from(value, caught, source):
+            return f"it comes out of `{caught.innermost.name}` and may be the caught exception itself"
     return ""
 
 
-def _doubt(raised: ast.expr, caught: Caught, source: Source) -> str:
-    """Why it is not certain that a cause changes only what the error shows; empty where it is.
+def _comes_from(value: ast.expr, caught: Caught, source: Source) -> bool:
+    """Whether `value` is what the innermost handler caught, an attribute of it, or what a method of it returns."""
+    while True:
+        match value:
+            case ast.Call(func=func) if _is_class(func, source):
+                return False
+            case ast.Call(func=inner) | ast.Attribute(value=inner) | ast.Subscript(value=inner):
+                value = inner
+            case _:
+                return isinstance(value, ast.Name) and value.id == caught.innermost.name
+
+
+def _doubt(value: ast.expr, caught: Caught, source: Source) -> str:
+    """Why it is not certain that a cause set on `value` changes only what the error shows; empty where it is.
 
     `from None` has erased a stored exception's cause already; what is left to fear is that it is the caught exception
     itself.
     """
-    if _has_traceback_text(raised, source):
-        return "unsafe: the author put the traceback into the text, perhaps since the cause does not pickle"
-    match raised:
-        case ast.IfExp(body=body, orelse=orelse):
-            return _doubt(body, caught, source) or _doubt(orelse, caught, source)
-        case ast.Call(func=func):
-            return "" if _is_class(func, source) else "unsafe: this call may return the caught exception itself"
-        case ast.Name():
-            if _is_class(raised, source):
-                return ""
-            if _handler_of(raised, caught) is not None:
-                return ""
-            bindings = source.scopes.lookup(raised.id, source.scopes.of[raised])
-            built = [b for b in bindings if isinstance(b.value, ast.Call) and _is_class(b.value.func, source)]
-            return "" if bindings and len(built) == len(bindings) else "unsafe: it may be the caught exception itself"
-        case ast.Attribute() if _is_class(raised, source):
+    if _is_new(value, source) or _handler_of(value, caught) is not None:
+        return ""
+    if isinstance(value, ast.Call):
+        return "this call may return the caught exception itself"
+    if isinstance(value, ast.Name):
+        bindings = source.scopes.lookup(value.id, source.scopes.of[value])
+        given = [b.value if b.kind is Kind.ASSIGNMENT and b.value else value for b in bindings]
+        bound = [outcome for each in given for outcome in _outcomes(each) if not _is_none(outcome)]
+        if bound and all(_is_new(outcome, source) for outcome in bound):
             return ""
-    return "unsafe: it may be the caught exception itself"
+    return "it may be the caught exception itself"
+
+
+def _is_new(value: ast.expr, source: Source) -> bool:
+    return _is_class(value.func if isinstance(value, ast.Call) else value, source)
+
+
+def _is_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _is_class(node: ast.expr, source: Source) -> bool:
-    """Whether `node` names a class: one seen here, or by Python's spelling of class names."""
-    reference = source.scopes.qualified(node)
+    """Whether `node` names a class: one seen here, `type(x)`, or one by Python's spelling of class names."""
+    scopes = source.scopes
+    match node:
+        case ast.Call(func=ast.Name(id="type"), args=[_]) | ast.Attribute(attr="__class__"):
+            return True
+    reference = scopes.qualified(node)
     if reference is not None and reference.startswith("builtins."):
         return isinstance(getattr(builtins, reference.removeprefix("builtins."), None), type)
-    if reference is not None and reference.startswith(":") and isinstance(node, ast.Name):
+    if reference is not None and reference.startswith(":") and "()" not in reference:
         return any(
-            binding.kind is Kind.DEFINITION and isinstance(binding.node, ast.ClassDef)
-            for binding in source.scopes.lookup(node.id, source.scopes.of[node])
+            isinstance(definition, ast.ClassDef) and scope.qualname == reference[1:]
+            for definition, scope in scopes.inside.items()
         )
+    spelled = _last_name(node).lstrip("_")
+    return spelled[:1].isupper() and not spelled.isupper()
+
+
+def _last_name(node: ast.expr) -> str:
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
-            spelled = name.lstrip("_")
-            return spelled[:1].isupper() and not spelled.isupper()
-    return False
+            return name
+    return ""
 
 
 def _has_traceback_text(raised: ast.expr, source: Source) -> bool:
-    calls = (node for node in ast.walk(raised) if isinstance(node, ast.Call))
-    return any(
-        reference.startswith("traceback.format_") for call in calls for reference in source.scopes.references(call.func)
-    )
+    """Whether text that the module `traceback` made goes into what is raised, by way of variables too."""
+    pending = [raised]
+    seen: set[str] = set()
+    while pending:
+        for node in ast.walk(pending.pop()):
+            references = source.scopes.references(node.func) if isinstance(node, ast.Call) else ()
+            if any(reference.startswith("traceback.") for reference in references):
+                return True
+            if isinstance(node, ast.Name) and node.id not in seen:
+                seen.add(node.id)
+                pending += _given(source.scopes.lookup(node.id, source.scopes.of[node]), source)
+    return False
+
+
+def _given(bindings: list[Binding], source: Source) -> Iterator[ast.expr]:
+    """What these bindings give or add to their name."""
+    for binding in bindings:
+        up = source.parents.get(binding.node)
+        if binding.value is not None:
+            yield binding.value
+        elif isinstance(up, ast.AugAssign):
+            yield up.value
 
 
 def _within_scope(node: ast.AST, source: Source) -> Iterator[ast.AST]:

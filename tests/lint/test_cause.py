@@ -1,0 +1,275 @@
+"""The repair of a hidden cause, run: the caught exception is shown again, and nothing else has changed."""
+
+from __future__ import annotations
+
+import ast
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keepcause.lint import cause
+from keepcause.lint.finding import EditKind, Fix, Safety
+from keepcause.lint.source import Source
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "KC101"
+REFUSALS = "# What can't be repaired."
+METHODS = [
+    node.name
+    for node in ast.walk(ast.parse((FIXTURES / "bad.py").read_text(encoding="utf-8")))
+    if isinstance(node, ast.FunctionDef) and node.name.startswith("init_")
+]
+
+
+@pytest.fixture(scope="module", params=["bad.fixed.py", "bad.unsafe.py"])
+def repaired(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """A repaired fixture's names."""
+    return runpy.run_path(str(FIXTURES / request.param))
+
+
+@pytest.fixture(scope="module")
+def bad() -> dict[str, Any]:
+    """The fixture's names."""
+    return runpy.run_path(str(FIXTURES / "bad.py"))
+
+
+def raised(module: dict[str, Any], method: str) -> BaseException:
+    """What the method raises, out of the groups that `except*` makes."""
+    with pytest.raises(BaseException) as caught:  # noqa: PT011 - each method raises something else
+        getattr(module["Worker"](), method)()
+    error: BaseException = caught.value
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def shown(error: BaseException | None) -> list[BaseException]:
+    """The exceptions that a traceback shows, the raised one first."""
+    found: list[BaseException] = []
+    pending = [error]
+    while pending:
+        one = pending.pop()
+        if one is not None and all(one is not seen for seen in found):
+            found.append(one)
+            pending.append(one.__cause__ if one.__suppress_context__ else one.__context__)
+            pending += one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+    return found
+
+
+def loops(error: BaseException) -> bool:
+    """Whether the causes of `error` come back to it."""
+    seen: list[BaseException] = []
+    one: BaseException | None = error
+    while one is not None and all(one is not other for other in seen):
+        seen.append(one)
+        one = one.__cause__
+    return one is not None
+
+
+def names(errors: list[BaseException]) -> list[str]:
+    return [type(error).__name__ for error in errors]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_error_is_raised(bad: dict[str, Any], repaired: dict[str, Any], method: str) -> None:
+    before, after = raised(bad, method), raised(repaired, method)
+    assert type(before).__name__ == type(after).__name__
+    assert str(before).partition("Traceback")[0] == str(after).partition("Traceback")[0]
+    assert not loops(after)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_cause_is_shown_again(bad: dict[str, Any], method: str) -> None:
+    before = raised(bad, method)
+    after = raised(runpy.run_path(str(FIXTURES / "bad.unsafe.py")), method)
+    text = (FIXTURES / "bad.py").read_text(encoding="utf-8")
+    if text.index(f"def {method}(") > text.index(REFUSALS):
+        assert names(shown(after)) == names(shown(before))
+    else:
+        assert "Refused" not in names(shown(before)[1:])
+        assert "Refused" in names(shown(after))
+
+
+def fix(code: str) -> Fix | str:
+    """What is offered for the last raise of `code` that has a cause."""
+    source = Source(code.encode())
+    raises = [node for node in ast.walk(source.tree) if isinstance(node, ast.Raise) and node.cause is not None]
+    node = max(raises, key=lambda node: node.lineno)
+    caught = cause.caught_at(node, source)
+    assert caught is not None
+    return cause.chain(node, caught, source)
+
+
+def bound_name(code: str) -> str:
+    """The name that the handler gets."""
+    found = fix(code)
+    assert isinstance(found, Fix)
+    (name,) = (edit.text for edit in found.edits if edit.kind is EditKind.BIND_CAUGHT)
+    return name
+
+
+HANDLER = """
+try:
+    f()
+except OSError:
+    raise X() from None
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "name"),
+    [
+        ("", "e"),
+        ("e = 1", "exc"),
+        ("import e, x.exc", "exc"),
+        ("def e(exc): pass", "err"),
+        ("class err:\n    e, exc = 1, 2", "error"),
+        ("def g(): return e", "exc"),
+        ("def g():\n    global e", "exc"),
+        ("[e for exc in x]", "err"),
+        ("(e := 1)", "exc"),
+        ("for e, (exc, *err) in x: pass", "error"),
+        ("with x as e: pass", "exc"),
+        ("match x:\n    case [e, *exc]: pass\n    case {**err}: pass", "error"),
+        ("lambda e: 1", "exc"),
+        ("del e", "exc"),
+        ("e: int", "exc"),
+        ("try: f()\nexcept X as e: pass", "exc"),
+        ("f(e=1).exc", "e"),
+        ("e, exc, err, error, exc1 = f()", "exc2"),
+        ("from m import *", "_e"),
+        ("from m import *\nprint(_e)", "_exc"),
+    ],
+)
+def test_fresh_name_at_module_level(before: str, name: str) -> None:
+    assert bound_name(before + HANDLER) == name
+
+
+def test_fresh_name_in_a_function() -> None:
+    indented = HANDLER.replace("\n", "\n    ")
+    assert bound_name(f"e = 1\ndef g():{indented}") == "e"
+    assert bound_name(f"from m import *\ndef g():{indented}") == "e"
+    assert bound_name(f"def g(e):{indented}") == "exc"
+    assert bound_name(f"def g():{indented}\n    return lambda: e") == "exc"
+    assert bound_name(f"def g():{indented}\n    class C:\n        e = 1") == "exc"
+    in_method = HANDLER.replace("\n", "\n        ")
+    assert bound_name(f"class C:\n    e = 1\n    def g(self):{in_method}") == "e"
+
+
+def handled(body: str, header: str = "except OSError as e") -> str:
+    """A handler with `body` in a function."""
+    lines = "".join(f"        {line}\n" for line in body.splitlines())
+    return f"def g(x):\n    try:\n        f()\n    {header}:\n{lines}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "e = 1",
+        "e += 1",
+        "e, x = 1, 2",
+        "del e",
+        "import e",
+        "from x import y as e",
+        "def e(): pass",
+        "class e: pass",
+        "for e in x: pass",
+        "with x as e: pass",
+        "f(e := 1)",
+        "[e := y for y in x]",
+        "if x: e = 1",
+        "if x:\n    if x: e = 1\n    else: return",
+        "try: f()\nexcept X as e: pass",
+        "try:\n    e = 1\n    raise X\nexcept X: pass",
+        "for y in x:\n    e = 1\n    break",
+        "with x:\n    e = 1\n    raise X",
+        "match x:\n    case e: pass",
+        "def h():\n    nonlocal e\n    e = 1",
+    ],
+)
+def test_a_rebound_name_has_no_fix(body: str) -> None:
+    reason = "`e` is bound anew or deleted before the raise"
+    assert fix(handled(f"{body}\nraise X() from None")) == reason
+    assert fix(handled(f"{body}\nraise e from None")) == reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[e for e in x]\nRAISE",
+        "lambda e: 1\nRAISE",
+        "def h(e): e = 1\nRAISE",
+        "class C: e = 1\nRAISE",
+        "e.x = 1\ne[0] = 1\nRAISE",
+        "RAISE\ne = 1",
+        "if x: RAISE\ne = 1",
+        "if x: e = 1\nelse: RAISE",
+        "if x: RAISE\nelse: e = 1",
+        "if x:\n    e = 1\nelif y:\n    RAISE",
+        "if x:\n    e = 1\n    return e\nRAISE",
+        "if x:\n    if y:\n        e = 1\n    raise e\nRAISE",
+        "try: RAISE\nexcept X as e: pass",
+    ],
+)
+def test_a_name_bound_elsewhere_does_not_matter(body: str) -> None:
+    assert isinstance(fix(handled(body.replace("RAISE", "raise X() from None"))), Fix)
+
+
+@pytest.mark.parametrize(
+    ("raised", "doubt"),
+    [
+        ("Error()", ""),
+        ("x.y.Error('a')", ""),
+        ("_Private()", ""),
+        ("ValueError", ""),
+        ("type(e)('a')", ""),
+        ("e.__class__('a')", ""),
+        ("Error() if x else OtherError()", ""),
+        ("x or Error()", "it may be the caught exception itself"),
+        ("make()", "this call may return the caught exception itself"),
+        ("MAKE()", "this call may return the caught exception itself"),
+        ("x", "it may be the caught exception itself"),
+        ("x.error", "it may be the caught exception itself"),
+        ("await x", "it may be the caught exception itself"),
+        ("Error(traceback.format_exc())", "its text has the traceback already"),
+        ("Error(f'{text}')", "its text has the traceback already"),
+        ("Error(long_text)", "its text has the traceback already"),
+    ],
+)
+def test_safety(raised: str, doubt: str) -> None:
+    before = "import traceback\nfrom traceback import format_tb as tb\n"
+    body = f"text = tb(e.__traceback__)\nlong_text = ''\nlong_text += text\nraise {raised} from None"
+    found = fix(before + handled(body).replace("def", "async def"))
+    assert isinstance(found, Fix)
+    assert found.safety is (Safety.UNSAFE if doubt else Safety.SAFE)
+    assert f"({doubt}" in found.title if doubt else "(" not in found.title
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        "StopIteration",
+        "StopIteration(1)",
+        "StopAsyncIteration",
+        "GeneratorExit()",
+        "asyncio.CancelledError",
+        "Halt",
+        "stop",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "from m import *\n"])
+def test_control_flow(raised: str, before: str) -> None:
+    before += "import asyncio\nfrom concurrent.futures import CancelledError as Halt\nstop = StopIteration(1)\n"
+    source = Source(f"{before}raise {raised} from None".encode())
+    (node,) = (node for node in ast.walk(source.tree) if isinstance(node, ast.Raise))
+    assert cause.is_control_flow(node, source) or (raised == "stop" and before.startswith("from m"))
+
+
+def test_what_ends_a_handler() -> None:
+    code = (
+        "try:\n    f()\nexcept X:\n    def g():\n        raise Y from None\n    class C:\n        raise Y from None\n"
+    )
+    source = Source(code.encode())
+    for node in ast.walk(source.tree):
+        assert not isinstance(node, ast.Raise) or cause.caught_at(node, source) is None
