@@ -218,6 +218,40 @@ def test_list_field_where_list_is_another_name(
     assert edited(handled(f"raise Y({before})"), (FIELD, target, "display")) == handled(f"raise Y({after})")
 
 
+@pytest.mark.parametrize(
+    ("kind", "before", "target", "after"),
+    [
+        (EditKind.LIST_ASYNC, "raise Y(x)", "x", "raise Y([item async for item in x])"),
+        (EditKind.LIST_KEYS, "raise Y(d.keys( ))", "d.keys()", "raise Y(list(d))"),
+        (EditKind.LIST_KEYS, "raise Y('%s' % a[0].keys())", "a[0].keys()", "raise Y('%s' % list(a[0]))"),
+        (EditKind.JOIN, "raise Y('a' + x)", "x", "raise Y('a' + \", \".join(map(str, x)))"),
+        (EditKind.JOIN, "raise Y('a' + (x))", "x", "raise Y('a' + \", \".join(map(str, (x))))"),
+        (EditKind.DROP_CALL, "raise Y(', '.join(str(x)))", "str(x)", "raise Y(', '.join(x))"),
+        (EditKind.DROP_CALL, "raise Y(j(str(a for a in b)))", "str((a for a in b))", "raise Y(j(a for a in b))"),
+        (
+            EditKind.DROP_CALL,
+            "raise Y(j(str(a for a in b), 1))",
+            "str((a for a in b))",
+            "raise Y(j((a for a in b), 1))",
+        ),
+        (EditKind.DROP_CALL, "raise Y(a if(str(x))else b)", "str(x)", "raise Y(a if(x)else b)"),
+    ],
+)
+def test_other_ways(edited: Callable[..., str], kind: EditKind, before: str, target: str, after: str) -> None:
+    assert edited(handled(before), (kind, target)) == handled(after)
+
+
+@pytest.mark.parametrize(
+    ("how", "before", "target", "after"),
+    [
+        ("async", "f'{x!s}'", "x", "f'{[item async for item in x]!s}'"),
+        ("keys", "f'{d.keys()=}'", "d.keys()", "f'd.keys()={list(d)!r}'"),
+    ],
+)
+def test_other_ways_in_a_field(edited: Callable[..., str], how: str, before: str, target: str, after: str) -> None:
+    assert edited(handled(f"raise Y({before})"), (FIELD, target, how)) == handled(f"raise Y({after})")
+
+
 def test_edits_of_one_statement_and_its_handler(edited: Callable[..., str]) -> None:
     code = handled("raise Y(f'{x=}', map(f, (x)), str(a for a in b)) from None", "except X")
     asks = [(BIND, 0, "e"), (SET, 0, "e"), (FIELD, "x"), (CALL, "map(f, x)"), (DISPLAY, "(a for a in b)")]
@@ -266,6 +300,9 @@ def test_mixed_line_ends_that_would_be_lost(refused: Callable[..., str]) -> None
         ("raise Y from None", (BIND, 0, "z"), "already binds e"),
         ("def g(): raise Y from None", (SET, 0, "e"), "in no handler"),
         ("lambda: (yield x)", (CALL, "(yield x)"), "can't make"),
+        ("raise Y(d.keys(1))", (EditKind.LIST_KEYS, "d.keys(1)"), "not a call that the fix fits"),
+        ("raise Y(str(x, y))", (EditKind.DROP_CALL, "str(x, y)"), "not a call that the fix fits"),
+        ("raise Y(str(  # why\n x))", (EditKind.DROP_CALL, "str(x)"), "comment would be lost"),
         pytest.param("raise Y(f'{x\n=}')", (FIELD, "x"), "can't make", marks=since_312),
     ],
 )
