@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import copyreg
 import io
 import json
 import os
@@ -22,6 +23,7 @@ from .describe import (
     describe,
     frame_lines,
     members_of,
+    root_of,
     text_of,
 )
 from .plain import Shown, Unpickler
@@ -82,7 +84,20 @@ class Carried(BaseException):
     plain and back.
     """
 
+    @property
+    def root(self) -> BaseException:
+        """The last exception of the chain: the root cause, or this error itself."""
+        # Ray raises an instance of a class of its own below this one, with the error that arrived in `cause`.
+        arrived = vars(self).get("cause")
+        return root_of(arrived if isinstance(arrived, Carried) else self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
     def __reduce__(self) -> tuple[Any, ...]:
+        # tblib, which dask installs, registers a reducer that adds the live chain, and fails where one link of it can't
+        # be pickled. What is returned here has the chain already; dask's second try gets it.
+        copyreg.dispatch_table.pop(type(self), None)
         return load, (dump(self, whole=True),)
 
     def __copy__(self) -> Self:

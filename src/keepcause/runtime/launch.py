@@ -74,11 +74,6 @@ class WorkersFailed(Carried, RuntimeError):  # noqa: N818 - the name says which 
         super().__init__("\n".join(texts) or self._report())
         self.__cause__ = next((each.error for each in self.failures if each.error is not None), None)
 
-    @property
-    def root(self) -> BaseException:
-        """The root cause of the earliest error that a worker raised, or this error itself."""
-        return root_of(self)
-
     def _report(self) -> str:
         groups: dict[tuple[str, str, str | None], list[WorkerFailure]] = {}
         for each in self.failures:

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from .chain import Carried, dump, to_json
-from .describe import root_of, text_of, type_name
+from .describe import text_of, type_name
 from .plain import as_plain, cut
 
 if TYPE_CHECKING:
@@ -73,11 +73,6 @@ class WorkerInitError(Carried, RuntimeError):
         self.context: dict[str, Any] = {**as_plain(context or {}), "rank": rank}
         if cause is not None:
             self.__cause__ = cause
-
-    @property
-    def root(self) -> BaseException:
-        """The last exception of the chain: the root cause, or this error itself."""
-        return root_of(self)
 
     def __str__(self) -> str:
         line, _, rest = (self.message or "the worker failed to start").partition("\n")
