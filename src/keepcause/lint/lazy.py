@@ -149,7 +149,7 @@ def _result(function: Function, source: Source, seen: frozenset[ast.AST]) -> Laz
         if isinstance(function, ast.AsyncFunctionDef):
             return Lazy(f"what the asynchronous generator `{function.name}` gives", _ASYNC_GENERATOR, (), is_async=True)
         return Lazy(f"what the generator function `{function.name}` gives", _GENERATOR, ())
-    returns = [node.value for node in own if isinstance(node, ast.Return)]
+    returns = [node.value for node in reversed(own) if isinstance(node, ast.Return)]
     if isinstance(function, ast.AsyncFunctionDef) or not returns or function in seen:
         return None
     if not all(value is not None and _may_be_lazy(value) for value in returns):
