@@ -49,6 +49,7 @@ _ACTING_METHODS = (
 )
 _ACTING_CALLS = frozenset(("builtins.next", "builtins.input", "builtins.print"))
 _FILE_OPENERS = frozenset(("builtins.open", "io.open", "os.popen", "os.fdopen", "gzip.open", "bz2.open", "lzma.open"))
+_PROOFS = (Use.MEASURED, Use.WHOLE)
 _NEVER_ENDS = "it never ends"
 
 
@@ -313,7 +314,8 @@ def _is_shown_to_be_container(name: ast.Name, source: Source) -> bool:
         used = event.node
         if not isinstance(used, ast.Name) or used.id != name.id or not reads(event, name.id):
             return False
-        return use_of(used, source) in (Use.MEASURED, Use.WHOLE) and _is_done(used, name, source)
+        _, by_this_body = events_of(used, source)
+        return bool(by_this_body) and use_of(used, source) in _PROOFS and _is_done(used, name, source)
 
     def ends(event: Event) -> bool:
         return binds(event, name.id) or is_proof(event)

@@ -172,11 +172,8 @@ def _where_bound(name: ast.Name, value: Lazy, doubt: str, starts: list[Event], s
 
 def _use(event: Event, source: Source) -> Use:
     assert isinstance(event.node, ast.Name)
-    scope = source.scopes.of[event.node]
-    inner = scope.function.node
-    if inner is not source.scopes.of[source.statement(event.node)].function.node or isinstance(inner, ast.Lambda):
-        return Use.OTHER
-    return use_of(event.node, source)
+    _, by_this_body = events_of(event.node, source)
+    return use_of(event.node, source) if by_this_body else Use.OTHER
 
 
 def _is_shared(node: ast.AST, source: Source) -> bool:

@@ -94,17 +94,16 @@ BEFORE = [
     "with contextlib.suppress(ZeroDivisionError):\n    seen.append(sum(1 for _ in it))",
     "try:\n    seen.append(max(map(str, it)))\nfinally:\n    seen.append(0)",
     "def later():\n    return list(it)",
+    "def later():\n    return len(arg)",
+    "later = lambda: sorted(it)",
+    "later = (y for y in it)\nseen.append(next(later, None))",
+    "it, other = it, it",
+    "for it in ([], it):\n    pass",
     "del other",
 ]
 SHOWN = [
-    "f'{it}'",
-    "f'{it!r}'",
-    "f'{it=}'",
-    "f'a {[it]}'",
-    "'%s' % it",
-    "str(it)",
-    "'{}'.format(it)",
-    "'a ' + repr(it)",
+    *("f'{it}'", "f'{it!r}'", "f'{it=}'", "f'a {[it]}'", "'%s' % it"),
+    *("str(it)", "'{}'.format(it)", "'a ' + repr(it)"),
 ]
 LISTED = ["f'{list(it)}'", "', '.join(map(str, it))", "f'{sorted(map(str, it))}'", "f'{[*it]}'", "f'{[y for y in it]}'"]
 TEXTS = [
@@ -242,4 +241,4 @@ def items(text: str) -> list[object]:
         listed = ast.literal_eval(text)
         assert isinstance(listed, list)
         return listed
-    return text.split(", ") if text else []
+    return [*text.split(", ")] if text else []
