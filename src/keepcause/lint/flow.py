@@ -325,16 +325,16 @@ class _Builder:
     def _deferred(self, node: ast.AST) -> None:
         """What a nested function, class or comprehension reads or binds of this scope, where it is made."""
         first = node.generators[0].iter if isinstance(node, ComprehensionNode) else None
-        pending = list(ast.iter_child_nodes(node))
+        pending = list(ast.iter_child_nodes(node))[::-1]
         while pending:
-            part = pending.pop(0)
+            part = pending.pop()
             if part is first:
                 continue
             if isinstance(part, ast.Name) and self._is_own(part.id, part):
                 self._emit(What.USE if isinstance(part.ctx, ast.Load) else What.BIND, part)
             if isinstance(part, _MAY_RAISE):
                 self._emit(What.ACT, part)
-            pending[:0] = ast.iter_child_nodes(part)
+            pending += list(ast.iter_child_nodes(part))[::-1]
 
 
 @functools.lru_cache(maxsize=64)

@@ -28,11 +28,13 @@ def error_texts(node: ast.AST, source: Source) -> Iterator[Shown]:
     """What the error text shows that `node`, a raise, assert, call or function definition, makes."""
     texts = Texts(source)
     match node:
-        case ast.Raise(exc=ast.expr() as raised):
+        case ast.Raise(exc=ast.expr() as raised, cause=cause):
             yield from _raised(raised, texts, source)
+            if cause is not None:
+                yield from _raised(cause, texts, source)
         case ast.Assert(msg=ast.expr() as message):
             yield from texts.value(message)
-        case ast.Call(func=func) if node.args or node.keywords:
+        case ast.Call(func=func) if not all(isinstance(each, ast.Constant) for each in (*node.args, *node.keywords)):
             exception = exception_class(func, source)
             if exception is not None:
                 yield from _exception(node, exception, prints_arguments(func, source), texts)
