@@ -198,6 +198,11 @@ def events_of(name: ast.Name, source: Source) -> tuple[Flow, list[Event]]:
     return flow, flow.events.get(name, []) if inner is scope else []
 
 
+def is_read_once(name: ast.Name, source: Source) -> bool:
+    """Whether the very body that binds `name` reads it here, neither an inner function nor a comprehension's turns."""
+    return source.scopes.of[name] is home(name, source)
+
+
 def values(name: ast.Name, source: Source) -> list[ast.expr | None]:
     """What `name` may have been given last, None for what is not known; empty where nothing is known at all."""
     return [given(binding) for binding in last_bindings(name, source)]
@@ -234,8 +239,10 @@ def attribute_values(node: ast.Attribute, source: Source) -> list[ast.expr | Non
         found.append(_assigned(store, source) if same else None)
     for definition in _functions(source).get(owner[1:-2], []):
         for binding in source.scopes.inside[definition].bindings.get(node.attr, []):
-            annotation_only = getattr(source.parents.get(binding.node), "value", binding) is None
-            if not annotation_only:
+            up = source.parents.get(binding.node)
+            if isinstance(up, ast.AnnAssign):  # a default, where a decorator or a base makes fields of annotations
+                found += [None] if up.value is not None else []
+            else:
                 found.append(given(binding))
     return found
 

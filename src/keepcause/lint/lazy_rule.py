@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from keepcause.lint.lazy import lazy, short
 from keepcause.lint.repair import repair
@@ -25,7 +25,7 @@ class LazyRule(Rule):
     """A rule about what a text shows."""
 
     where = Where.EVERYWHERE
-    text: str
+    text: ClassVar[str]
     """What the rule's texts are called."""
 
     def printed(self, texts: Iterable[Shown], source: Source) -> Iterator[Finding]:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 from keepcause.lint.binding import FunctionNode
 from keepcause.lint.events import backward, binds, reads
 from keepcause.lint.lazy import (
+    BUILTINS,
+    ITERTOOLS,
     attribute_values,
     called_functions,
     events_of,
+    is_read_once,
     last_bindings,
     lazy,
     own_nodes,
@@ -51,6 +54,7 @@ _ACTING_CALLS = frozenset(("builtins.next", "builtins.input", "builtins.print"))
 _FILE_OPENERS = frozenset(("builtins.open", "io.open", "os.popen", "os.fdopen", "gzip.open", "bz2.open", "lzma.open"))
 _PROOFS = (Use.MEASURED, Use.WHOLE)
 _NEVER_ENDS = "it never ends"
+_LAZY_ITEMS = "its items are iterators themselves"
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ def _origin(node: ast.expr, source: Source) -> Listing:
     if name in _HUGE:
         return Listing(never="it may be huge")
     if name == "groupby":
-        return Listing(never="its groups are iterators themselves")
+        return Listing(never=_LAZY_ITEMS)
     if name == "cycle":
         return Listing(never=_NEVER_ENDS)
     if name == "iter" and len(node.args) == 2:
@@ -106,6 +110,8 @@ def _over_arguments(node: ast.Call, reference: str, source: Source) -> Listing:
         function, *arguments = arguments
         by_truth = isinstance(function, ast.Constant) and "filter" in reference
         result = Listing() if by_truth else _called(function, source)
+        if reference == "builtins.map" and source.scopes.qualified(function) in BUILTINS | ITERTOOLS:
+            return Listing(never=_LAZY_ITEMS)
     if reference == "itertools.accumulate":
         result |= Listing(doubt="what it adds up may raise")
     if reference == "itertools.chain.from_iterable":
@@ -149,7 +155,7 @@ def _is_endless(node: ast.expr, source: Source) -> bool:
 
 
 def _generator_expression(node: ast.GeneratorExp, source: Source) -> Listing:
-    result = Listing()
+    result = Listing(never=_LAZY_ITEMS if lazy(node.elt, source) else "")
     for clause in node.generators:
         result |= reading(clause.iter, source)
         if not isinstance(clause.target, ast.Name) and not _gives_tuples(clause.iter, source):
@@ -314,8 +320,7 @@ def _is_shown_to_be_container(name: ast.Name, source: Source) -> bool:
         used = event.node
         if not isinstance(used, ast.Name) or used.id != name.id or not reads(event, name.id):
             return False
-        _, by_this_body = events_of(used, source)
-        return bool(by_this_body) and use_of(used, source) in _PROOFS and _is_done(used, name, source)
+        return is_read_once(used, source) and use_of(used, source) in _PROOFS and _is_done(used, name, source)
 
     def ends(event: Event) -> bool:
         return binds(event, name.id) or is_proof(event)

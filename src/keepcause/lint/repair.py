@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.events import What, backward, binds, forward, reads
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
-from keepcause.lint.lazy import attribute_values, events_of, lazy, short, values
+from keepcause.lint.lazy import attribute_values, events_of, is_read_once, lazy, short, values
 from keepcause.lint.listing import is_container, listing
 from keepcause.lint.occasions import exception_class, logged
 from keepcause.lint.texts import Via, is_text
@@ -172,8 +172,7 @@ def _where_bound(name: ast.Name, value: Lazy, doubt: str, starts: list[Event], s
 
 def _use(event: Event, source: Source) -> Use:
     assert isinstance(event.node, ast.Name)
-    _, by_this_body = events_of(event.node, source)
-    return use_of(event.node, source) if by_this_body else Use.OTHER
+    return use_of(event.node, source) if is_read_once(event.node, source) else Use.OTHER
 
 
 def _is_shared(node: ast.AST, source: Source) -> bool:

@@ -122,7 +122,9 @@ def _of_call(node: ast.expr, call: ast.Call, source: Source) -> Use:
 
 def _of_comparison(parts: list[ast.expr], operators: list[ast.cmpop], node: ast.expr) -> Use:
     index = next(i for i, part in enumerate(parts) if part is node)
-    if index > 0 and isinstance(operators[index - 1], ast.In | ast.NotIn):
+    if index > 1:
+        return Use.OTHER  # it may be left out
+    if index == 1 and isinstance(operators[index - 1], ast.In | ast.NotIn):
         return Use.SOME
     against_none = len(parts) == 2 and any(isinstance(part, ast.Constant) and part.value is None for part in parts)
     identity = isinstance(operators[0], ast.Is | ast.IsNot)
