@@ -70,7 +70,7 @@ def text_of(exc: BaseException) -> str:
         own = type(exc).__str__
         if own is BaseException.__str__ and len(exc.args) == 1 and isinstance(exc.args[0], str):
             return cut(exc.args[0])
-        if own in (BaseException.__str__, KeyError.__str__) and is_big(exc.args):
+        if (own is BaseException.__str__ or own is KeyError.__str__) and is_big(exc.args):
             return shown(exc.args[0]) if len(exc.args) == 1 else f"({', '.join(map(shown, exc.args))})"
         return cut(str(exc))
     except Exception as error:
@@ -85,7 +85,10 @@ def type_name(exc: BaseException) -> str:
 
 def builtin_base(cls: type) -> Any:
     """Return the nearest built-in exception class."""
-    return cls if cls in BUILTIN else next(each for each in cls.__mro__ if each in BUILTIN)
+    for each in cls.__mro__:
+        if each in BUILTIN:
+            return each
+    raise TypeError(f"{cls.__qualname__} is not an exception class")
 
 
 def line_of(exc: BaseException) -> list[BaseException]:
@@ -149,24 +152,22 @@ def frame_lines(node: Node) -> Iterator[str]:
 def _collect(head: BaseException) -> list[tuple[BaseException, Node]]:
     """Choose the exceptions to keep, the outermost first, each with the fields that say how it is linked."""
     kept: list[BaseException] = []
+    place: dict[int, int] = {}
     jumps: dict[int, tuple[BaseException, int]] = {}
-    known: set[int] = set()
     heads = deque([head])
     while heads and len(kept) < NODES:
-        line = [each for each in line_of(heads.popleft()) if id(each) not in known]
+        line = [each for each in line_of(heads.popleft()) if id(each) not in place]
         if len(line) > LINKS:
             jumps[id(line[LINKS // 2 - 1])] = line[-LINKS // 2], len(line) - LINKS
             line = line[: LINKS // 2] + line[-LINKS // 2 :]
-        line = line[: NODES - len(kept)]
-        kept += line
-        known.update(map(id, line))
-        for each in line:
+        for each in line[: NODES - len(kept)]:
+            place[id(each)] = len(kept)
+            kept.append(each)
             if issubclass(type(each), BaseExceptionGroup):
                 heads.extend(members_of(each))
-            context = context_of(each)
-            if context is not None and id(context) not in known:
+            cause, context = cause_of(each), context_of(each)
+            if context is not None and context is not cause and (cause is not None or suppresses(each)):
                 heads.append(context)
-    place = {id(each): number for number, each in enumerate(kept)}
     return [(each, _links(each, place, jumps.get(id(each)))) for each in kept]
 
 
