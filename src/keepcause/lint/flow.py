@@ -272,7 +272,7 @@ class _Builder:
                     self._emit(What.BIND, part)
             if case.guard is not None:
                 self._expression(case.guard)
-            not_taken = [*before, *self._ends]
+            not_taken = [*before, *(self._ends if case.guard is not None else [])]
             self._block(case.body)
             done += self._ends
             bare = isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None and case.guard is None

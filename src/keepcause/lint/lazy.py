@@ -93,7 +93,7 @@ def _is_async(node: ast.GeneratorExp) -> bool:
 
 def _made_by_call(node: ast.Call, source: Source, seen: frozenset[ast.AST]) -> Lazy | None:
     reference = source.scopes.qualified(node.func)
-    if reference is None:
+    if reference is None or not _means_that_alone(node.func, reference, source):
         return None
     if reference in BUILTINS:
         name = reference.removeprefix("builtins.")
@@ -111,6 +111,20 @@ def _made_by_call(node: ast.Call, source: Source, seen: frozenset[ast.AST]) -> L
         return None
     assert kinds[0] is not None
     return replace(kinds[0], origins=(node,))
+
+
+def _means_that_alone(function: ast.expr, reference: str, source: Source) -> bool:
+    """Whether nothing that could bind the name in `function` is unknown, so that it can't mean something else."""
+    root = function
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name) or (root is not function and reference.startswith(":")):
+        return True
+    return all(
+        binding.kind in (Kind.IMPORT, Kind.DEFINITION)
+        or ((value := given(binding)) is not None and source.scopes.references(value))
+        for binding in source.scopes.lookup(root.id, source.scopes.of[root])
+    )
 
 
 # Functions of this file

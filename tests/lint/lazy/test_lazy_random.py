@@ -106,7 +106,7 @@ SHOWN = [
     *("f'{it}'", "f'{it!r}'", "f'{it=}'", "f'a {[it]}'", "'%s' % it"),
     *("str(it)", "'{}'.format(it)", "'a ' + repr(it)"),
 ]
-LISTED = ["f'{list(it)}'", "', '.join(map(str, it))", "f'{sorted(map(str, it))}'", "f'{[*it]}'", "f'{[y for y in it]}'"]
+LISTED = ["f'{list(it)}'", "'; '.join(map(str, it))", "f'{sorted(map(str, it))}'", "f'{[*it]}'", "f'{[y for y in it]}'"]
 TEXTS = [
     "raise Told({0})",
     "assert not flag, {0}",
@@ -242,4 +242,4 @@ def items(text: str) -> list[object]:
         listed = ast.literal_eval(text)
         assert isinstance(listed, list)
         return listed
-    return [*text.split(", ")] if text else []
+    return [*text.split("; ")] if text else []
