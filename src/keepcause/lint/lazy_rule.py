@@ -39,7 +39,7 @@ class LazyRule(Rule):
                 yield self.report(shown, f"{self.text} {_happens(shown, value)}", fix, source)
 
     def report(self, shown: Shown, message: str, fix: Fix | str, source: Source) -> Finding:
-        """A finding at the statement that makes the part of the text; of a compound statement only the header counts."""
+        """A finding at the statement that makes this part of the text; of a compound one only the header counts."""
         if is_test_path(source.path):
             fix = "a test may mean what it says"
         statement = source.statement(shown.node)

@@ -93,15 +93,22 @@ def _other_call(call: ast.Call, texts: Texts, source: Source) -> Iterator[Shown]
             for argument in call.args:
                 yield from texts.text(argument)
         case ast.Attribute(value=ast.Name(id="self"), attr=method) if method.startswith("assert"):
-            for keyword in call.keywords:
-                if keyword.arg == "msg":
-                    yield from texts.text(keyword.value)
+            for message in _assertion_messages(call, method):
+                yield from texts.text(message)
         case func:
             reference = source.scopes.qualified(func)
             if reference == "sys.exit":
                 yield from _exception(call, SystemExit, True, texts)
             elif reference in _PYTEST:
                 yield from _exception(call, None, False, texts)
+
+
+def _assertion_messages(call: ast.Call, method: str) -> list[ast.expr]:
+    """The message of a unittest assertion: what follows the one or two values that it looks at."""
+    if method.startswith(("assertRaises", "assertWarns", "assertLogs", "assertNoLogs")):
+        return []
+    looked_at = 1 if method in ("assertTrue", "assertFalse", "assertIsNone", "assertIsNotNone") else 2
+    return [*call.args[looked_at:], *(keyword.value for keyword in call.keywords if keyword.arg == "msg")]
 
 
 def _base(node: ast.AST, source: Source) -> tuple[type[BaseException] | None, bool]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from keepcause.lint.events import What, backward, binds, forward, reads
+from keepcause.lint.events import backward, binds, forward, reads
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
-from keepcause.lint.lazy import attribute_values, events_of, is_read_once, lazy, short, values
-from keepcause.lint.listing import is_container, listing
-from keepcause.lint.occasions import exception_class, logged
-from keepcause.lint.texts import Via, is_text
-from keepcause.lint.uses import CONSUMING, Use, use_of
+from keepcause.lint.lazy import attribute_values, events_of, lazy, short, values
+from keepcause.lint.lifetime import Life, as_list, is_shared, refused_among, use_at
+from keepcause.lint.listing import listing
+from keepcause.lint.texts import Via
+from keepcause.lint.uses import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,27 +22,6 @@ if TYPE_CHECKING:
     from keepcause.lint.texts import Shown
 
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.Delete)
-_QUIET_CALLS = frozenset(
-    "builtins." + name
-    for name in (
-        *(
-            "any",
-            "all",
-            "len",
-            "str",
-            "repr",
-            "list",
-            "tuple",
-            "set",
-            "frozenset",
-            "dict",
-            "sorted",
-            "sum",
-            "isinstance",
-        ),
-        *("type", "bool", "min", "max", "range", "enumerate", "zip", "map", "filter", "reversed", "iter", "next"),
-    )
-)
 
 
 def repair(shown: Shown, value: Lazy, source: Source) -> Fix | str:
@@ -135,148 +113,52 @@ def _fix(edits: Sequence[Edit], title: str, doubt: str) -> Fix:
 # Where it is bound
 
 
-@dataclass(frozen=True)
-class _Life:
-    """What happens to a variable's iterator from its bindings to their ends."""
-
-    starts: tuple[Event, ...]
-    uses: tuple[Event, ...]
-    steps: frozenset[Event]
-    """All events between a binding and the next."""
-
-
 def _of_name(shown: Shown, name: ast.Name, value: Lazy, doubt: str, source: Source) -> Fix | str:
     flow, events = events_of(name, source)
     if not events:
-        return _at_bindings(name, value, doubt or f"`{name.id}` is shared with other functions", source)
+        return _of_shared_name(name, value, doubt, source)
     starts = [each for event in events for each in flow.reaching(event, name.id)]
     others = [
         event
         for start in events
         for step in (backward, forward)
         for event in step(start, lambda seen: binds(seen, name.id))
-        if reads(event, name.id) and (event in events or _use(event, source) is not Use.NOTHING)
+        if reads(event, name.id) and (event in events or use_at(event, source) not in QUIET)
     ]
-    if not others and not any(_is_shared(each.node, source) for each in starts):
+    if not others and not any(is_shared(each, name, source) for each in starts):
         return _at_site(shown, value, doubt, source)
     return _where_bound(name, value, doubt, starts, source)
+
+
+def _of_shared_name(name: ast.Name, value: Lazy, doubt: str, source: Source) -> Fix | str:
+    """A variable of a scope around: in which order it is read is not known."""
+    bindings = source.scopes.lookup(name.id, source.scopes.of[name])
+    reads = [
+        other
+        for other in source.scopes.of
+        if isinstance(other, ast.Name) and other.id == name.id and isinstance(other.ctx, ast.Load)
+        if source.scopes.lookup(name.id, source.scopes.of[other]) is bindings
+    ]
+    return refused_among(reads, source) or _at_bindings(
+        name, value, doubt or f"`{name.id}` is shared with other functions", source
+    )
 
 
 def _where_bound(name: ast.Name, value: Lazy, doubt: str, starts: list[Event], source: Source) -> Fix | str:
     between = {event for start in starts for event in forward(start, lambda seen: binds(seen, name.id))}
     uses = [event for event in between if reads(event, name.id)]
-    life = _Life(tuple(starts), tuple(uses), frozenset(between))
-    refusal, more = _as_list(life, name, value, source)
+    life = Life(tuple(starts), tuple(uses), frozenset(between))
+    refusal, more = as_list(life, name, value, source)
     return refusal or _at_bindings(name, value, doubt or more, source)
-
-
-def _use(event: Event, source: Source) -> Use:
-    assert isinstance(event.node, ast.Name)
-    return use_of(event.node, source) if is_read_once(event.node, source) else Use.OTHER
-
-
-def _is_shared(node: ast.AST, source: Source) -> bool:
-    """Whether what is bound here goes elsewhere too, or comes from elsewhere."""
-    match source.parents.get(node):
-        case ast.Assign(targets=[_], value=value) | ast.AnnAssign(value=ast.expr() as value):
-            return isinstance(value, ast.Name | ast.Attribute | ast.NamedExpr)
-        case ast.Tuple() | ast.List() as pack:
-            up = source.parents[pack]
-            return not (isinstance(up, ast.Assign) and len(up.targets) == 1)
-    return True
-
-
-def _as_list(life: _Life, name: ast.Name, value: Lazy, source: Source) -> tuple[str, str]:
-    """Why `name` must not hold a list instead, and why the program might notice if it did."""
-    doubts = []
-    consuming = []
-    for event in sorted(life.uses, key=_line):
-        use = _use(event, source)
-        line = _line(event)
-        if use is Use.STEP:
-            return f"single items are taken from `{name.id}` (line {line}), and a list does not allow that", ""
-        if use is Use.TRUTH:
-            return f"`{name.id}` is tested for truth (line {line}), and an empty list is false", ""
-        if use in CONSUMING:
-            consuming.append(event)
-        elif use is not Use.NOTHING and event.node is not name:
-            doubts.append(f"`{name.id}` is handed on (line {line})")
-    if any(_comes_again(event, consuming, name.id) for event in consuming):
-        doubts.append(f"`{name.id}` is run through more than once")
-    if any(_is_shared(start.node, source) for start in life.starts):
-        doubts.append(f"`{name.id}` is not the only one to hold it")
-    return "", next(iter(doubts), "") or _too_early(life, value, name.id, source)
-
-
-def _line(event: Event) -> int:
-    return getattr(event.node, "lineno", 0)
-
-
-def _comes_again(event: Event, consuming: list[Event], name: str) -> bool:
-    return any(later in consuming for later in forward(event, lambda seen: binds(seen, name)))
-
-
-def _too_early(life: _Life, value: Lazy, name: str, source: Source) -> str:
-    """Why items computed at the binding might differ from items computed later."""
-    read = {part.id for origin in value.origins for part in ast.walk(origin) if isinstance(part, ast.Name)}
-    last = [*life.uses, *(event for event in life.steps if event.what is What.TURN and _runs_through(event, name))]
-    leading = {event for end in last for event in backward(end, lambda seen: binds(seen, name))}
-    for event in sorted(life.steps & (leading | set(last)), key=_line):
-        if event.what is What.BIND and any(binds(event, each) for each in read):
-            return f"line {_line(event)} binds anew what it reads"
-        if _may_change(event, name, source):
-            return f"its items would be computed before line {_line(event)} has run"
-    return ""
-
-
-def _runs_through(event: Event, name: str) -> bool:
-    iterated = _iterated(event.node)
-    return iterated is not None and any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(iterated))
-
-
-def _iterated(node: ast.AST) -> ast.expr | None:
-    """What a loop or comprehension runs through."""
-    match node:
-        case ast.For(iter=iterated) | ast.AsyncFor(iter=iterated):
-            return iterated
-        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            return node.generators[0].iter
-    return None
-
-
-def _may_change(event: Event, name: str, source: Source) -> bool:
-    """Whether this event may run other code or change a container."""
-    iterated = _iterated(event.node)
-    if iterated is not None:
-        return not _runs_through(event, name) and not is_container(iterated, source)
-    match event.node:
-        case ast.Call(func=func) as call:
-            known = source.scopes.qualified(func) in _QUIET_CALLS or exception_class(func, source) is not None
-            return not (known or logged(call, source) or is_text(call, source))
-        case ast.BinOp():
-            return not is_text(event.node, source)
-        case ast.Attribute(ctx=context) | ast.Subscript(ctx=context):
-            return not isinstance(context, ast.Load)
-        case (
-            ast.AsyncFor()
-            | ast.Await()
-            | ast.Yield()
-            | ast.YieldFrom()
-            | ast.withitem()
-            | ast.Import()
-            | ast.ImportFrom()
-        ):
-            return True
-    return False
 
 
 def _at_bindings(name: ast.Name, value: Lazy, doubt: str, source: Source) -> Fix | str:
     return _list_all([each for each in values(name, source) if each is not None], value, doubt, source)
 
 
-def _list_all(given: Sequence[ast.expr], value: Lazy, doubt: str, source: Source) -> Fix | str:
+def _list_all(made: Sequence[ast.expr], value: Lazy, doubt: str, source: Source) -> Fix | str:
     edits = []
-    for each in given:
+    for each in made:
         statement = source.statement(each)
         direct = lazy(each, source)
         if direct is None or isinstance(each, ast.Name | ast.Attribute):
@@ -286,19 +168,20 @@ def _list_all(given: Sequence[ast.expr], value: Lazy, doubt: str, source: Source
         if value.is_async and not isinstance(_innermost(each, source), ast.AsyncFunctionDef):
             return "only an `async def` can list it"
         edits.append(_list(each, statement, _way(each, value, source), source))
-    lines = ", ".join(sorted({str(each.lineno) for each in given}))
+    lines = ", ".join(sorted({str(each.lineno) for each in made}))
     return _fix(edits, f"List it where it is bound, line {lines}", doubt or ("it awaits" if value.is_async else ""))
 
 
 def _of_attribute(attribute: ast.Attribute, value: Lazy, doubt: str, source: Source) -> Fix | str:
     """An attribute lives on after the error, so its iterator is listed where it is made."""
-    for other in source.scopes.of:
-        if isinstance(other, ast.Attribute) and other.attr == attribute.attr and isinstance(other.ctx, ast.Load):
-            use = use_of(other, source)
-            if use in (Use.STEP, Use.TRUTH):
-                return f"`{short(other)}` is used in a way that a list does not allow (line {other.lineno})"
-    given = [each for each in attribute_values(attribute, source) if each is not None]
-    return _list_all(given, value, doubt or f"other code may use `{short(attribute)}`", source)
+    reads = [
+        other
+        for other in source.scopes.of
+        if isinstance(other, ast.Attribute) and other.attr == attribute.attr and isinstance(other.ctx, ast.Load)
+    ]
+    held = [each for each in attribute_values(attribute, source) if each is not None]
+    doubt = doubt or f"other code may use `{short(attribute)}`"
+    return refused_among(reads, source) or _list_all(held, value, doubt, source)
 
 
 # What has been consumed
@@ -320,45 +203,5 @@ def repair_consumed(node: ast.expr, value: Lazy, source: Source) -> Fix | str:
 def is_made_here(attribute: ast.Attribute, source: Source) -> bool:
     """Whether the function around `attribute` gives it its value."""
     function = source.function(attribute)
-    given = (each for each in attribute_values(attribute, source) if each is not None)
-    return any(source.function(each) is function for each in given)
-
-
-def taker_before(name: ast.Name, value: Lazy, source: Source) -> ast.Name | None:
-    """The first place that certainly took items from `name`'s iterator before this; None where none is certain.
-
-    Where the program made the iterator with `iter`, taking items one by one is what it is for: only a run to its end
-    counts. An item that the statement around `name` shows beside the rest is not lost.
-    """
-    _, events = events_of(name, source)
-    by_hand = any(
-        isinstance(origin, ast.Call) and source.scopes.qualified(origin.func) == "builtins.iter"
-        for origin in value.origins
-    )
-    counting = (Use.WHOLE,) if by_hand else CONSUMING
-
-    shown = {part.id for part in ast.walk(source.statement(name)) if isinstance(part, ast.Name)}
-
-    def takes(event: Event) -> bool:
-        if not reads(event, name.id) or event.node is name:
-            return False
-        use = _use(event, source)
-        return use in counting and not (use is Use.STEP and _result_name(event.node, source) in shown)
-
-    def ends(event: Event) -> bool:
-        return binds(event, name.id) or takes(event)
-
-    reached = [each for event in events for each in backward(event, ends) if ends(each)]
-    if not reached or not all(map(takes, reached)):
-        return None
-    first = min(reached, key=_line).node
-    assert isinstance(first, ast.Name)
-    return first
-
-
-def _result_name(node: ast.AST, source: Source) -> str:
-    """The name that the item taken by the call around `node` is bound to."""
-    match source.parents[source.parents[node]]:
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.NamedExpr(target=ast.Name(id=name)):
-            return name
-    return ""
+    held = (each for each in attribute_values(attribute, source) if each is not None)
+    return any(source.function(each) is function for each in held)

@@ -9,7 +9,7 @@ import string
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from keepcause.lint.lazy import given, last_bindings
+from keepcause.lint.lazy import given, last_bindings, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -122,7 +122,7 @@ class Texts:
             case ast.Tuple(elts=parts):
                 yield from self.arguments(template, parts)
             case ast.Dict(keys=keys, values=parts):
-                conversions = _conversions(template)
+                conversions = _conversions(written(template, self._source))
                 for key, part in zip(keys, parts, strict=True):
                     name = key.value if isinstance(key, ast.Constant) else None
                     if conversions is None or any(c["key"] == name and c["type"] in "sra" for c in conversions):
@@ -135,7 +135,7 @@ class Texts:
 
         Conversions other than `%s`, `%r` and `%a` raise on everything lazy.
         """
-        conversions = _conversions(template)
+        conversions = _conversions(written(template, self._source))
         for number, part in enumerate(given):
             if isinstance(part, ast.Starred):
                 return
@@ -178,7 +178,7 @@ class Texts:
             case ast.Call(func=ast.Attribute(value=separator, attr="join"), args=[joined]):
                 if is_text(separator, self._source):
                     yield from self._joined(joined)
-            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(template)), attr="format")):
+            case ast.Call(func=ast.Attribute(value=template, attr="format")):
                 yield from self._format(template, node)
             case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in _TEXT_METHODS:
                 yield from self.text(inner)
@@ -207,9 +207,9 @@ class Texts:
             case _:
                 yield Shown(joined, Via.LISTED, joined)
 
-    def _format(self, template: str, node: ast.Call) -> Iterator[Shown]:
+    def _format(self, template: ast.expr, node: ast.Call) -> Iterator[Shown]:
         """What `template.format(...)` shows by a plain field, one without attribute, index or format spec."""
-        names = _plain_fields(template)
+        names = _plain_fields(written(template, self._source) or "")
         for number, argument in enumerate(node.args):
             if isinstance(argument, ast.Starred):
                 break
@@ -269,11 +269,25 @@ def is_text(node: ast.expr, source: Source) -> bool:
     return False
 
 
-def _conversions(template: ast.expr) -> list[re.Match[str]] | None:
-    """The conversions of a `%` template; None where the template is not known."""
-    if isinstance(template, ast.Constant) and isinstance(template.value, str):
-        return [found for found in _PERCENT.finditer(template.value) if found["type"] != "%"]
+def written(template: ast.expr, source: Source) -> str | None:
+    """The text of a template: a constant, what a name certainly holds, or what `_` translates; None if unknown."""
+    match template:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Call(func=ast.Name(id="_" | "gettext"), args=[ast.Constant(value=str(text))]):
+            return text
+        case ast.Name():
+            match values(template, source):
+                case [ast.Constant(value=str(text))]:
+                    return text
     return None
+
+
+def _conversions(template: str | None) -> list[re.Match[str]] | None:
+    """The conversions of a `%` template; None where the template is not known."""
+    if template is None:
+        return None
+    return [found for found in _PERCENT.finditer(template) if found["type"] != "%"]
 
 
 def _plain_fields(template: str) -> set[str]:

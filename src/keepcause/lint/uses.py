@@ -16,7 +16,7 @@ _RUNS_THROUGH = frozenset(
     f"builtins.{name}" for name in ("list", "tuple", "set", "frozenset", "dict", "sorted", "sum", "min", "max")
 )
 _MAY_STOP = frozenset(("builtins.any", "builtins.all"))
-_SHOWS = frozenset(f"builtins.{name}" for name in ("str", "repr", "ascii", "format", "id", "type", "print"))
+_SHOWS = frozenset(f"builtins.{name}" for name in ("str", "repr", "ascii", "format"))
 _STEPS = frozenset(("builtins.next", "builtins.anext"))
 _STEP_METHODS = ("send", "throw", "close", "__next__", "asend", "athrow", "aclose", "__anext__", "gi_frame")
 
@@ -25,7 +25,9 @@ class Use(enum.Enum):
     """What is done with an iterator at one place."""
 
     NOTHING = enum.auto()
-    """It is shown, or compared with None."""
+    """It is compared with None."""
+    SHOWN = enum.auto()
+    """It is shown as it is."""
     WHOLE = enum.auto()
     """It is run through to its end."""
     SOME = enum.auto()
@@ -41,18 +43,21 @@ class Use(enum.Enum):
 
 
 CONSUMING = (Use.WHOLE, Use.SOME, Use.STEP)
+QUIET = (Use.NOTHING, Use.SHOWN)
 
 
 def use_of(node: ast.expr, source: Source) -> Use:
     """What the expression around `node` does with the iterator that `node` holds."""
     up = source.parents[node]
     match up:
-        case ast.FormattedValue() | ast.Expr() | ast.Delete():
+        case ast.FormattedValue():
+            return Use.SHOWN
+        case ast.Expr():
             return Use.NOTHING
         case ast.For(body=body) | ast.AsyncFor(body=body):
             return Use.SOME if any(_leaves(part) for part in body) else Use.WHOLE
-        case ast.comprehension():
-            return _of_comprehension(up, source)
+        case ast.comprehension(iter=iterated):
+            return _of_comprehension(up, source) if iterated is node else Use.TRUTH
         case ast.Call():
             return _of_call(node, up, source)
         case ast.keyword():
@@ -65,7 +70,9 @@ def use_of(node: ast.expr, source: Source) -> Use:
             return Use.MEASURED if value is node else Use.OTHER
         case ast.Attribute(attr=attribute):
             return Use.STEP if attribute in _STEP_METHODS else Use.OTHER
-        case ast.If() | ast.While() | ast.Assert() | ast.UnaryOp(op=ast.Not()):
+        case ast.Assert(test=test):
+            return Use.TRUTH if test is node else Use.SHOWN
+        case ast.If() | ast.While() | ast.UnaryOp(op=ast.Not()):
             return Use.TRUTH
         case ast.IfExp(test=test):
             return Use.TRUTH if test is node else use_of(up, source)
@@ -74,7 +81,7 @@ def use_of(node: ast.expr, source: Source) -> Use:
         case ast.Assign(targets=[ast.Tuple() | ast.List()]):
             return Use.WHOLE
         case ast.BinOp(op=ast.Mod(), right=right):
-            return Use.NOTHING if right is node else Use.OTHER
+            return Use.SHOWN if right is node else Use.OTHER
         case ast.Tuple() if isinstance(source.parents[up], ast.BinOp):
             return use_of(up, source)
     return Use.OTHER
@@ -104,15 +111,15 @@ def _of_call(node: ast.expr, call: ast.Call, source: Source) -> Use:
     if reference in _STEPS:
         return Use.STEP
     if reference in _SHOWS:
-        return Use.NOTHING
+        return Use.SHOWN
     if reference == "builtins.len":
         return Use.MEASURED
     if reference == "builtins.bool":
         return Use.TRUTH
     if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant | ast.JoinedStr):
-        return Use.WHOLE if call.func.attr == "join" else Use.NOTHING if call.func.attr == "format" else Use.OTHER
+        return {"join": Use.WHOLE, "format": Use.SHOWN}.get(call.func.attr, Use.OTHER)
     if node in logged(call, source) or exception_class(call.func, source) is not None:
-        return Use.NOTHING
+        return Use.SHOWN
     if reference in BUILTINS | ITERTOOLS and sum(argument is not node for argument in call.args) == len(call.args) - 1:
         inner = use_of(call, source)
         # What ends with its shortest argument may leave items of the others.

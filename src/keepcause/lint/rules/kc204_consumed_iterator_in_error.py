@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.lazy import lazy, short
 from keepcause.lint.lazy_rule import LazyRule
+from keepcause.lint.lifetime import taker_before
 from keepcause.lint.occasions import error_texts, log_texts
-from keepcause.lint.repair import is_made_here, repair_consumed, taker_before
+from keepcause.lint.repair import is_made_here, repair_consumed
 from keepcause.lint.texts import Via
 
 if TYPE_CHECKING:
