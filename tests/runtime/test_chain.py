@@ -375,6 +375,41 @@ def test_huge_arguments_cost_little(value: Any, pair: bool) -> None:
     assert len(str(root)) < 100_000
 
 
+def test_what_does_not_travel_whole_is_named() -> None:
+    exc = ValueError("head", "x" * 50_000, {"text": "y"})
+    exc.keys = [f"layer.{number}" for number in range(20_000)]  # type: ignore[attr-defined]
+    exc.lock = threading.Lock()  # type: ignore[attr-defined]
+    for way in (trip, lambda error: from_json(to_json(error))):
+        root: Any = root_of(way(raised(exc)))
+        assert root.args[0] == "head"
+        assert root.args[2] == {"text": "y"}
+        assert root.args[1].startswith("xxxx")
+        assert 500 < len(root.keys) < 20_000
+        assert root.keys == exc.keys[: len(root.keys)]  # type: ignore[attr-defined]
+        assert "unlocked" in root.lock
+        assert "Not whole here: argument 2, keys, lock" in root.__notes__
+
+
+def test_an_argument_of_an_unknown_class_becomes_its_text() -> None:
+    data = dump(raised(ValueError("head", BrokenInitError(5, "x"))))
+    root = root_of(load(data.replace(b"faults", b"this__")))
+    assert root.args == ("head", "BrokenInitError('x (5)')")
+    assert "Not whole here: UnpicklingError: no module named this__ is imported here" in root.__notes__
+
+
+class RaisingReprError(ValueError):
+    """Its text and its arguments raise what `except Exception` misses."""
+
+    def __str__(self) -> str:
+        raise SystemExit
+
+
+def test_even_system_exit_does_not_stop_a_report() -> None:
+    error = trip(raised(RaisingReprError(object())))
+    assert type(error.root) is RaisingReprError
+    assert "str() raised SystemExit" in str(error)
+
+
 def test_the_whole_report_is_bounded() -> None:
     link: BaseException | None = None
     for number in range(60):

@@ -24,6 +24,7 @@ from keepcause import (
     init_worker_guarded,
     raise_if_init_failed,
     root_of,
+    to_json,
 )
 from keepcause.runtime.worker import PROTOCOL, one_line
 
@@ -82,6 +83,18 @@ def test_context_becomes_plain_data() -> None:
     assert error.context["5"] == "{'a'}"
     assert "lock" in error.context["lock"]
     assert pickle.loads(pickle.dumps(error)).context == error.context
+
+
+class Rank(int):
+    """A number of another library."""
+
+
+def test_numbers_of_other_libraries_are_numbers() -> None:
+    error = WorkerInitError("x", rank=Rank(3), context={"size": Rank(4), "huge": 10**5_000})
+    assert type(error.rank) is int
+    assert type(error.context["size"]) is int
+    assert type(error.context["huge"]) is str
+    assert from_json(to_json(error)).context == error.context  # type: ignore[attr-defined]
 
 
 def test_equal_errors_stay_two_errors() -> None:

@@ -15,6 +15,7 @@ import types
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .describe import (
+    AS_TEXT,
     BUILTIN,
     SITUATION,
     Node,
@@ -152,12 +153,13 @@ def _origin() -> str:
 def _rebuild(origin: str, nodes: list[Node]) -> BaseException:
     made: dict[int, BaseException] = {}
     begun: set[int] = set()
+    troubles: dict[int, str] = {}
 
     def make(place: int) -> BaseException:
         if place not in made:
             begun.add(place)
             inner = [make(each) for each in nodes[place].get("members", ()) if each in made or each not in begun]
-            made[place] = _revive(nodes[place], inner)
+            made[place], troubles[place] = _revive(nodes[place], inner)
         return made[place]
 
     for place, node in enumerate(nodes):
@@ -167,58 +169,66 @@ def _rebuild(origin: str, nodes: list[Node]) -> BaseException:
                 object.__setattr__(exc, f"__{link}__", make(node[link]))
         object.__setattr__(exc, "__suppress_context__", bool(node.get("suppress")))
     for place, node in enumerate(nodes):
-        _annotate(made[place], node, origin)
+        _annotate(made[place], node, origin, troubles[place])
     return made[0]
 
 
-def _revive(node: Node, members: list[BaseException]) -> BaseException:
-    exc = _real(node, members)
-    return _stand_in(node, members, why=exc) if isinstance(exc, str) else exc
-
-
-def _annotate(exc: BaseException, node: Node, origin: str) -> None:
+def _annotate(exc: BaseException, node: Node, origin: str, trouble: str) -> None:
     """Put into notes what a traceback would not show of an exception from another process."""
     notes = list(node.get("notes", ()))
+    more = [f"Not whole here: {trouble}"] if trouble else []
+    if "lost" in node:
+        more.append(f"Not whole here: {', '.join(node['lost'])}")
     if text_of(exc) != node["text"]:
-        notes.append(f"There its text was: {node['text']}")
+        more.append(f"There its text was: {node['text']}")
     if "omitted" in node:
-        notes.append(f"{node['omitted']} exceptions between this one and the one before were left out.")
+        more.append(f"{node['omitted']} exceptions between this one and the one before were left out.")
     if "frames" in node:
-        notes.append("\n".join((f"{ELSEWHERE} ({origin}), most recent call last:", *frame_lines(node))))
+        more.append("\n".join((f"{ELSEWHERE} ({origin}), most recent call last:", *frame_lines(node))))
+    notes += [note for note in more if note not in notes]
     if notes:
         vars(exc)["__notes__"] = notes
 
 
-def _real(node: Node, members: list[BaseException]) -> BaseException | str:
-    """Return the exception rebuilt as an instance of its own class, or why that can't be done."""
+def _revive(node: Node, members: list[BaseException]) -> tuple[BaseException, str]:
+    """Return the exception, as an instance of its own class or a stand-in, and what could not be rebuilt."""
     cls = _find(node["module"], node["name"])
     if cls is None:
-        return f"{node['module']}.{node['name']} is not an exception class of a module imported here"
-    args = [
-        Shown(arg["text"]) if isinstance(arg, dict) and set(arg) == {"text"} else arg for arg in node.get("args", ())
-    ]
-    state = node.get("state", {})
-    why = ""
+        why = f"{node['module']}.{node['name']} is not an exception class of a module imported here"
+        return _stand_in(node, members, why), why
+    inside, trouble = _unpacked(node.get("blob"))
+    if node.get("whole") and type(inside) is cls:
+        vars(inside).pop("__notes__", None)
+        return inside, ""
+    odd = inside if isinstance(inside, dict) and not node.get("whole") else {}
     try:
-        if node.get("blob") is not None:
-            inside: Any = Unpickler(io.BytesIO(node["blob"])).load()
-            if not node.get("whole"):
-                args, state = inside
-            elif type(inside) is cls:
-                vars(inside).pop("__notes__", None)
-                revived: BaseException = inside
-                return revived
-    except Exception as error:  # whatever the arguments' classes raise: the plain ones are still there
-        why = f"{type(error).__name__}: {error}"
-    try:
+        args = [odd.get(place, _value(arg)) for place, arg in enumerate(node.get("args", ()))]
+        state = {name: odd.get(name, _value(value)) for name, value in node.get("state", {}).items()}
         exc = _bare(cls, args, members)
         if isinstance(exc, Carried):
             exc._keepcause_restore(state)
         else:
             _restore(exc, state)
     except Exception as error:
-        return why or f"{type(error).__name__}: {error}"
-    return exc
+        why = f"{type(error).__name__}: {error}"
+        return _stand_in(node, members, why), why
+    return exc, trouble
+
+
+def _unpacked(blob: bytes | None) -> tuple[Any, str]:
+    """Return what a blob holds, None where it can't be read here, and why it can't."""
+    if blob is None:
+        return None, ""
+    try:
+        return Unpickler(io.BytesIO(blob)).load(), ""
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return None, f"{type(error).__name__}: {text_of(error)}"
+
+
+def _value(value: Any) -> Any:
+    return Shown(value[AS_TEXT]) if isinstance(value, dict) and list(value) == [AS_TEXT] else value
 
 
 def _find(module: str, name: str) -> type[BaseException] | None:

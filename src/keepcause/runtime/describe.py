@@ -5,13 +5,12 @@ from __future__ import annotations
 import builtins
 import linecache
 from collections import deque
-from operator import is_not
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from .plain import cut, is_big, is_plain, pickled, portable, shown
+from .plain import Shown, cut, is_big, is_plain, pickled, shortened, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import CodeType, TracebackType
 
 LINKS: Final = 16
@@ -37,12 +36,16 @@ S = TypeVar("S", str, bytes)
 Node = dict[str, Any]
 """One exception; what is empty is absent.
 
-`module`, `name`: its class. `base`: the nearest built-in class; `bases`: names of the classes before that one. `text`:
-its str. `args`, `state`: arguments and attributes, as far as they are plain. `blob`: both of them pickled where they
-aren't plain, or, with `whole`, the exception itself. `notes`. `frames`: (file, line, function, source). `skipped`:
-frames left out after the first half. `cause`, `context`, `members`: places in the list of nodes. `suppress`: the
-context is not shown. `omitted`: links left out before the next one.
+`module`, `name`: its class. `base`: the nearest built-in class; `bases`: names of the classes before that one.
+`text`: its str. `args`, `state`: arguments and attributes; what isn't plain stands there as its text, and is in
+`blob`, pickled: place of the argument or name of the attribute -> value. With `whole` the blob is the exception
+itself. `lost`: names of arguments and attributes that could not be sent whole. `notes`. `frames`: (file, line,
+function, source). `skipped`: frames left out after the first half. `cause`, `context`, `members`: places in the list
+of nodes. `suppress`: the context is not shown. `omitted`: links left out before the next one.
 """
+
+AS_TEXT: Final = "keepcause.text"
+"""Only key of the dict that stands in `args` and `state` for the text of a value that isn't plain."""
 
 SITUATION: Final = frozenset(
     {"notes", "frames", "skipped", "cause", "context", "members", "suppress", "omitted"},
@@ -73,7 +76,9 @@ def text_of(exc: BaseException) -> str:
         if (own is BaseException.__str__ or own is KeyError.__str__) and is_big(exc.args):
             return shown(exc.args[0]) if len(exc.args) == 1 else f"({', '.join(map(shown, exc.args))})"
         return cut(str(exc))
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return f"<an exception whose str() raised {type(error).__name__}>"
 
 
@@ -265,28 +270,45 @@ def _frame(code: CodeType, line: int, names: dict[str, Any]) -> tuple[str, int, 
 
 
 def _payload(exc: BaseException, base: Any, limit: int | None, blobs: bool) -> Node:
-    """Return the node's `args`, `state`, `blob` and `whole`."""
+    """Return the node's `args`, `state`, `blob`, `whole` and `lost`."""
     args, state = _parts(exc, base)
+    odd: dict[int | str, Any] = {place: value for place, value in enumerate(args) if not is_plain(value, limit)}
+    odd |= {name: value for name, value in state.items() if not is_plain(value, limit)}
     payload: Node = {}
+    if odd:
+        args = [_plain_form(value, limit) if place in odd else value for place, value in enumerate(args)]
+        state = {name: _plain_form(value, limit) if name in odd else value for name, value in state.items()}
     if args:
-        payload["args"] = [arg if is_plain(arg, limit) else {"text": shown(arg)} for arg in args]
-    if plain := {name: value for name, value in state.items() if is_plain(value, limit)}:
-        payload["state"] = plain
-    if not blobs:
-        return payload
+        payload["args"] = list(args)
+    if state:
+        payload["state"] = state
     cls = type(exc)
-    if cls is not base and not hasattr(cls, "_keepcause_fields"):
+    if blobs and cls is not base and not hasattr(cls, "_keepcause_fields"):
         own = cls.__reduce__ is not base.__reduce__ or cls.__reduce_ex__ is not object.__reduce_ex__
         if own and (blob := pickled(exc, limit)) is not None:
             return payload | {"blob": blob, "whole": True}
-    if len(plain) < len(state) or any(map(is_not, payload.get("args", ()), args)):
-        blob = pickled((args, state), limit)
-        if blob is None:
-            share = None if limit is None else limit // (len(args) + len(state) + 1)
-            some = [portable(arg, share) for arg in args], {name: portable(each, share) for name, each in state.items()}
-            blob = pickled(some, limit)
-        payload["blob"] = blob
-    return payload
+    return payload | _odd_parts(odd, limit, blobs) if odd else payload
+
+
+def _plain_form(value: Any, limit: int | None) -> Any:
+    short = shortened(value, lambda each: is_plain(each, limit))
+    return {AS_TEXT: short} if isinstance(short, Shown) else short
+
+
+def _odd_parts(odd: dict[int | str, Any], limit: int | None, blobs: bool) -> Node:
+    """Return `blob` and `lost` for the arguments and attributes that aren't plain."""
+    if not blobs:
+        return {"lost": _part_names(odd)}
+    blob = pickled(odd, limit)
+    if blob is not None:
+        return {"blob": blob}
+    share = None if limit is None else limit // (len(odd) + 1)
+    short = {key: shortened(value, lambda each: pickled(each, share) is not None) for key, value in odd.items()}
+    return {"blob": pickled(short, limit), "lost": _part_names(key for key in odd if short[key] is not odd[key])}
+
+
+def _part_names(keys: Iterable[int | str]) -> list[str]:
+    return [cut(key, 100) if isinstance(key, str) else f"argument {key + 1}" for key in keys][:NODES]
 
 
 def _parts(exc: BaseException, base: Any) -> tuple[Sequence[Any], dict[str, Any]]:
@@ -303,7 +325,7 @@ def _parts(exc: BaseException, base: Any) -> tuple[Sequence[Any], dict[str, Any]
 
 
 def _squeezed(node: Node, frames: int, characters: int, arguments: bool) -> Node:
-    dropped = {"blob", "whole"} if arguments else {"blob", "whole", "args", "state", "bases"}
+    dropped = {"blob", "whole"} if arguments else {"blob", "whole", "args", "state", "bases", "lost"}
     small = {key: value for key, value in node.items() if key not in dropped}
     for key in ("module", "name", "text"):
         small[key] = cut(node[key], characters)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import signal
 import time
@@ -61,9 +62,7 @@ class WorkersFailed(Carried, RuntimeError):  # noqa: N818 - the name says which 
         rank, phase: of the earliest failure.
     """
 
-    def __init__(
-        self, failures: Iterable[WorkerFailure] | str = (), ready: Sequence[int] | int | str = 0, total: int = 0
-    ) -> None:
+    def __init__(self, failures: Iterable[WorkerFailure] | str = (), ready: int | str = 0, total: int = 0) -> None:
         texts = [each for each in (failures, ready) if isinstance(each, str)]
         found = () if isinstance(failures, str) else failures
         self.failures = sorted(found, key=lambda each: (each.time, each.rank))
@@ -88,12 +87,12 @@ class WorkersFailed(Carried, RuntimeError):  # noqa: N818 - the name says which 
         return {**super()._keepcause_fields(), "failures": rows, "errors": errors}
 
     def _keepcause_restore(self, fields: dict[str, Any]) -> None:
-        errors = dict(enumerate(fields.pop("errors", ())))
-        rows = enumerate(fields.pop("failures", ()))
-        found = [
-            WorkerFailure(**{**row, "error": load(errors[place]) if errors.get(place) else None}) for place, row in rows
-        ]
-        super()._keepcause_restore({**fields, "failures": found})
+        sent = fields.pop("errors", None)
+        errors = [load(each) if isinstance(each, bytes) else None for each in (sent if isinstance(sent, list) else ())]
+        rows = fields.pop("failures", ())
+        pairs = itertools.zip_longest(rows, errors[: len(rows)])
+        failures = [WorkerFailure(**{**row, "error": error}) for row, error in pairs]
+        super()._keepcause_restore({**fields, "failures": failures})
 
 
 def wait_for_workers(
@@ -101,15 +100,15 @@ def wait_for_workers(
 ) -> dict[int, Any]:
     """Wait until all workers are ready; returns the payload of each by rank.
 
-    After the first failure the others get `grace` seconds to report, so that one error names all that failed.
+    One error names all that failed, in whatever order they do.
 
     Args:
         workers: (rank, connection, process) of each. The connection is a multiprocessing Connection, or a socket, pipe
-        or file
-            descriptor with lines of JSON; the worker's end of it belongs to a `guard`. The process is a
+            or descriptor that brings lines of JSON; a `guard` has its other end. The process is a
             multiprocessing.Process, a subprocess.Popen or None. An object or line that isn't the guard's counts as
             ready.
-        timeout: seconds until workers that have said nothing count as failed.
+        timeout: seconds until workers that are not ready count as failed.
+        grace: seconds that the others get after the first failure.
         terminate: end the processes that still run before raising, after the report is complete.
 
     Raises:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import operator
 import pickle
 import reprlib
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 TEXT: Final = 4_000
 """Characters kept of a text."""
+ITEMS: Final = 20_000
+"""Items kept, at most, of a list or tuple that is too big."""
 DEPTH: Final = 8
 """Levels of lists and dicts that still count as plain data."""
 
@@ -63,7 +66,9 @@ def shown(value: object) -> str:
     """Return a bounded repr; one that raises is named instead."""
     try:
         return cut(_bounded.repr(value))
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
 
 
@@ -129,7 +134,19 @@ def as_plain(value: Any, depth: int = 0) -> Any:
         return [as_plain(each, depth + 1) for each in value]
     if depth < DEPTH and isinstance(value, dict):
         return {key if type(key) is str else shown(key): as_plain(each, depth + 1) for key, each in value.items()}
-    return str.__str__(value) if isinstance(value, str) else shown(value)
+    if isinstance(value, str):
+        return str.__str__(value)
+    number = _number(value)
+    return shown(value) if number is None else number
+
+
+def _number(value: Any) -> int | float | None:
+    """Return what a number of another library is, None for anything else."""
+    try:
+        number = float(value) if isinstance(value, float) else operator.index(value)
+    except Exception:
+        return None
+    return number if is_plain(number, None) else None
 
 
 def ranks_text(ranks: Iterable[int | None]) -> str:
@@ -185,17 +202,23 @@ def pickled(value: object, limit: int | None) -> bytes | None:
     sink = _Sink(limit)
     try:
         _Pickler(sink).dump(value)
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return None
     return b"".join(sink.parts)
 
 
-def portable(value: Any, limit: int | None) -> Any:
-    """Return the value where it pickles within `limit` bytes, else its beginning or its text."""
-    if pickled(value, limit) is not None:
+def shortened(value: Any, fits: Callable[[Any], bool]) -> Any:
+    """Return the value if it fits, else as many items of a list or tuple as fit, else its text."""
+    if fits(value):
         return value
-    if isinstance(value, list | tuple) and pickled(value[:20], limit) is not None:
-        return value[:20]
+    if isinstance(value, list | tuple):
+        count = min(len(value) // 2, ITEMS)
+        while count and not fits(value[:count]):
+            count //= 2
+        if count:
+            return value[:count]
     return cut(value) if isinstance(value, str) else Shown(shown(value))
 
 

@@ -29,6 +29,8 @@ PROTOCOL: Final = "keepcause/1"
 Kinds and their data: "phase", its name; "ready", the payload; "failed", `chain.dump` of the WorkerInitError, in JSON
 `chain.to_json`.
 """
+MESSAGE: Final = 20_000
+"""Characters kept of a message."""
 LINE: Final = 1_500
 """Characters kept of the root's text in the first line of an error's text."""
 
@@ -64,13 +66,13 @@ class WorkerInitError(Carried, RuntimeError):
             rank, message = (rank if first is None else operator.index(first)), second
         else:
             message = first if second is None else f"{first}\n{second}"
-        self.message = "" if message is None else str(message)
+        self.message = "" if message is None else cut(str(message), MESSAGE)
         super().__init__(self.message)
-        self.rank = rank
-        self.local_rank = local_rank
+        self.rank = as_plain(rank)
+        self.local_rank = as_plain(local_rank)
         self.phase = phase
         self.device = None if device is None else str(device)
-        self.context: dict[str, Any] = {**as_plain(context or {}), "rank": rank}
+        self.context: dict[str, Any] = {**as_plain(context or {}), "rank": self.rank}
         if cause is not None:
             self.__cause__ = cause
 
