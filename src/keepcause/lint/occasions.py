@@ -20,6 +20,8 @@ _NO_TEXT = (StopIteration, StopAsyncIteration, BaseExceptionGroup, UnicodeError,
 _OWN_WAYS = frozenset({"__init__", "__new__", "__str__", "__repr__"})
 _EXCEPTION_NAMES = ("Error", "Exception", "Warning")
 _PYTEST = frozenset(f"pytest.{name}" for name in ("fail", "skip", "xfail", "exit"))
+_FAILING_METHODS = ("fail", "skipTest", "add_note")
+_ENDING = ("exit", "skip", "xfail", *_FAILING_METHODS)
 _LEVELS = ("debug", "info", "warning", "warn", "error", "critical", "exception", "fatal", "log")
 _WARN = ("warnings.warn", "warnings.warn_explicit")
 
@@ -89,18 +91,15 @@ def _other_call(call: ast.Call, texts: Texts, source: Source) -> Iterator[Shown]
         case ast.Attribute(value=value, attr="__init__") if exception_class(value, source) is not None:
             for argument in call.args[1:]:
                 yield from texts.text(argument)
-        case ast.Attribute(attr="add_note" | "fail" | "skipTest"):
-            for argument in call.args:
-                yield from texts.text(argument)
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _ENDING:
+            reference = source.scopes.qualified(call.func)
+            if reference == "sys.exit":
+                yield from _exception(call, SystemExit, True, texts)
+            elif reference in _PYTEST or (isinstance(call.func, ast.Attribute) and name in _FAILING_METHODS):
+                yield from _exception(call, None, False, texts)
         case ast.Attribute(value=ast.Name(id="self"), attr=method) if method.startswith("assert"):
             for message in _assertion_messages(call, method):
                 yield from texts.text(message)
-        case func:
-            reference = source.scopes.qualified(func)
-            if reference == "sys.exit":
-                yield from _exception(call, SystemExit, True, texts)
-            elif reference in _PYTEST:
-                yield from _exception(call, None, False, texts)
 
 
 def _assertion_messages(call: ast.Call, method: str) -> list[ast.expr]:
