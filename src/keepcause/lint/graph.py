@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from keepcause.lint.summary import Class, Function
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from keepcause.lint.launch import Launch
     from keepcause.lint.program import Program
 
 LAUNCH_SITE = "launch site"
@@ -35,12 +37,11 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A place that runs a function: in `function`, by a call at `line`, or by the launch `launched`."""
+    """A place that calls a function: at `line`, in `function`."""
 
     path: str
     function: Function
     line: int
-    launched: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ class Verdict:
     caller: Verdict | None = None
     root: Step | None = None
     callers: tuple[Caller, ...] = ()
+    final: bool = False
+    """No longer path would change it."""
 
 
 class Graph:
@@ -96,29 +99,39 @@ class Graph:
             return Verdict(path, function, 0 if function.mark == "worker-init" else None, f"marked `{function.mark}`")
         cut = self._hard_cut(path, function)
         if cut:
-            return Verdict(path, function, None, cut)
+            return Verdict(path, function, None, cut, final=True)
         if root := self._root(path, function):
             return root
         if startup.SERVING_NAME.fullmatch(function.name):
-            return Verdict(path, function, None, "serving, validation or shut-down by its name")
+            return Verdict(path, function, None, "serving, validation or shut-down by its name", final=True)
         if function.line == 0:
-            return Verdict(path, function, None, "module level")
+            return Verdict(path, function, None, "module level", final=True)
         if budget == 0:
             return Verdict(path, function, None, "too far from any root")
         callers = self.callers(path, function)
         if not callers:
-            return Verdict(path, function, None, "nothing in the program is seen to call it")
+            return Verdict(path, function, None, "nothing in the program is seen to call it", final=True)
         if len(callers) > _MOST_CALLERS:
-            return Verdict(path, function, None, f"a shared helper: {len(callers)} callers", callers=callers)
-        verdicts = [self.verdict(caller.path, caller.function, budget - 1) for caller in callers]
-        marked = [v for v in verdicts if v.depth is not None]
-        if len(marked) < len(verdicts) * _LEAST_SHARE or not marked:
-            why = f"{len(marked)} of its {len(verdicts)} callers are on a worker-init path"
-            return Verdict(path, function, None, why, callers=callers)
-        nearest = min(marked, key=lambda v: v.depth or 0)
-        line = next(c.line for c in callers if (c.path, c.function) == (nearest.path, nearest.function))
-        why = f"called at line {line} of {nearest.path}"
-        return Verdict(path, function, (nearest.depth or 0) + 1, why, nearest, callers=callers)
+            return Verdict(
+                path, function, None, f"a shared helper: {len(callers)} callers", callers=callers, final=True
+            )
+        return self._by_callers(path, function, callers, budget)
+
+    def _by_callers(self, path: str, function: Function, callers: tuple[Caller, ...], budget: int) -> Verdict:
+        """Marked if enough of its callers are; no more of them are looked into than it takes to know."""
+        enough = math.ceil(len(callers) * _LEAST_SHARE)
+        for deeper in range(budget):
+            verdicts = [self.verdict(caller.path, caller.function, deeper) for caller in callers]
+            marked = [verdict for verdict in verdicts if verdict.depth is not None]
+            if len(marked) >= enough:
+                nearest = min(marked, key=lambda verdict: verdict.depth or 0)
+                line = next(c.line for c in callers if (c.path, c.function) == (nearest.path, nearest.function))
+                why = f"called at line {line} of {nearest.path}"
+                return Verdict(path, function, (nearest.depth or 0) + 1, why, nearest, callers=callers)
+            if sum(verdict.final for verdict in verdicts) > len(callers) - enough:
+                break
+        why = f"{len(marked)} of its {len(callers)} callers are on a worker-init path"
+        return Verdict(path, function, None, why, callers=callers, final=all(v.final for v in verdicts))
 
     def _hard_cut(self, path: str, function: Function) -> str:
         """What ends a path even at a root."""
@@ -137,11 +150,22 @@ class Graph:
             return Verdict(path, function, 0, f"starts workers: {first.how} at line {first.line}")
         if why := self._named_root(path, function):
             return Verdict(path, function, 0, why)
-        for caller in self.callers(path, function):
-            if caller.launched:
-                step = Step(caller.launched, caller.path, caller.line, LAUNCH_SITE)
-                return Verdict(path, function, 0, "launch target", root=step)
+        for launcher, site in self._launches(path, function):
+            step = Step(site.how, launcher, site.line, LAUNCH_SITE)
+            return Verdict(path, function, 0, "launch target", root=step)
         return None
+
+    def _launches(self, path: str, function: Function) -> Iterator[tuple[str, Launch]]:
+        """The launch sites, with their files, that run `function` in a worker."""
+        target = Located(path, function)
+        owner = self._class(path, function.owner)
+        name, words = _searched(function, owner), self._narrowed(path, function, owner)
+        for launcher in self.program.mentioning(name, words, path) if function.line else ():
+            summary = self.program.summary(launcher) if launcher in self.program.launchers else None
+            for starter in summary.functions if summary else ():
+                for site in starter.launches:
+                    if any(self._runs(launcher, reference, target) for reference in site.targets):
+                        yield launcher, site
 
     def _named_root(self, path: str, function: Function) -> str:
         name = function.name
@@ -187,7 +211,7 @@ class Graph:
     # Callers
 
     def callers(self, path: str, function: Function) -> tuple[Caller, ...]:
-        """Every place in the program that is seen to run `function`, by path and line."""
+        """Every function in the program that is seen to call `function`, by path and line."""
         key = (path, function.line)
         if key not in self._callers:
             self._callers[key] = tuple(self._find_callers(path, function)) if function.line else ()
@@ -196,30 +220,25 @@ class Graph:
     def _find_callers(self, path: str, function: Function) -> Iterator[Caller]:
         target = Located(path, function)
         owner = self._class(path, function.owner)
-        constructs = owner is not None and function.name in _CONSTRUCTORS
-        name = owner.qualname.rpartition(".")[2] if constructs and owner is not None else function.name
-        seen: set[tuple[str, int]] = set()
-        for candidate in sorted({path, *self.program.using(name, self._narrowed(path, owner), constructs)}):
+        name = _searched(function, owner)
+        for candidate in self.program.calling(name, self._narrowed(path, function, owner), path):
             summary = self.program.summary(candidate)
             for caller in summary.functions if summary else ():
-                for reference, line, how in _references(caller):
-                    last = reference.rpartition(".")[2].lstrip(":")
-                    if last not in (name, function.name):
-                        continue
-                    if (candidate, caller.line) == (path, function.line) or not self._runs(
-                        candidate, reference, target
-                    ):
-                        continue
-                    if how or (candidate, caller.line) not in seen:
-                        seen.add((candidate, caller.line))
-                        yield Caller(candidate, caller, line, how)
+                if (candidate, caller.line) == (path, function.line):
+                    continue
+                for call in caller.calls:
+                    last = call.reference.rpartition(".")[2].lstrip(":")
+                    if last in (name, function.name) and self._runs(candidate, call.reference, target):
+                        yield Caller(candidate, caller, call.line)
+                        break
 
-    def _narrowed(self, path: str, owner: Class | None) -> list[str]:
-        """Names of which a file must have one to mean this definition: its class's, its family's, its module's."""
+    def _narrowed(self, path: str, function: Function, owner: Class | None) -> list[str]:
+        """Words of which another file must import one to mean this function: its module's, its own, its family's."""
+        module = self.program.module_name(path).rpartition(".")[2]
         if owner is None:
-            return [part for part in self.program.module_name(path).split(".")[-2:] if part]
+            return [module, function.name]
         family = [owner.qualname, *self._base_names(Located(path, owner))]
-        return [name.rpartition(".")[2].lstrip(":") for name in family]
+        return [module, *(name.rpartition(".")[2].lstrip(":") for name in family)]
 
     def _runs(self, path: str, reference: str, target: Located) -> bool:
         """Whether calling `reference`, as written in `path`, may run `target`."""
@@ -364,13 +383,11 @@ class Graph:
         return next((c for c in summary.classes if c.qualname == qualname), None) if summary else None
 
 
-def _references(caller: Function) -> Iterator[tuple[str, int, str]]:
-    """What a function launches, then what it calls: reference, line, and how it launches."""
-    for site in caller.launches:
-        for target in site.targets:
-            yield target, site.line, site.how
-    for call in caller.calls:
-        yield call.reference, call.line, ""
+def _searched(function: Function, owner: Class | None) -> str:
+    """The name that a file has to have in it to run `function`: a constructor is called by its class's."""
+    if owner is not None and function.name in _CONSTRUCTORS:
+        return owner.qualname.rpartition(".")[2]
+    return function.name
 
 
 def _steps(verdict: Verdict) -> Iterator[Step]:

@@ -29,6 +29,21 @@ _SPAWN = re.compile(
 _LOADER = re.compile(r"torch\.utils\.data(?:\.\w+)*\.DataLoader")
 _ACTOR = re.compile(r"ray\.(?:actor\.)?remote\b")
 _THREAD = re.compile(r"threading\.Thread")
+_SIGNS = tuple(
+    re.compile(sign)
+    for sign in (
+        rb"target\s*=",
+        rb"initializer\s*=",
+        rb"worker_init_fn\s*=",
+        rb"spawn\s*\(",
+        rb"start_processes\s*\(",
+        rb"elastic_launch",
+        rb"_run_multiprocess",
+        rb"launch\s*\(",
+        rb"fork\s*\(",
+        rb"remote\b",
+    )
+)
 _WAITS = frozenset({"wait", "join", "result", "get"})
 _CLASS_NAME = re.compile(r"_*[A-Z]\w*[a-z]\w*|_*[A-Z]")
 
@@ -42,6 +57,11 @@ class Launch:
     line: int
     start_up_only: bool = False
     """What runs is the start-up alone (a pool initializer); otherwise it goes on to serve."""
+
+
+def may_launch(data: bytes) -> bool:
+    """Whether a file with these bytes may hold a launch site."""
+    return any(sign.search(data) for sign in _SIGNS)
 
 
 def recognise(call: ast.Call, references: References, source: Source) -> Iterator[Launch]:
@@ -99,14 +119,19 @@ def _actors(call: ast.Call, references: References) -> Iterator[Launch]:
                 and started.func.attr == "options"
             ):
                 started = started.func.value
-            targets = tuple(r for r in references(started) if _CLASS_NAME.fullmatch(r.rpartition(".")[2].lstrip(":")))
+            targets = tuple(r for r in references(started) if _names_class(r))
             if targets:
                 yield Launch(f"{_text(started)}.remote()", targets, call.lineno, True)
             return
     if any(reference in ("ray.remote", "ray.remote()") for reference in references(call.func)):
-        targets = tuple(r for argument in call.args[:1] for r in references(argument))
+        targets = tuple(r for argument in call.args[:1] for r in references(argument) if _names_class(r))
         if targets:
             yield Launch(f"ray.remote({_text(call.args[0])})", targets, call.lineno, True)
+
+
+def _names_class(reference: str) -> bool:
+    """Whether a reference ends in a name that is spelled like a class: a task is no worker, an actor is one."""
+    return _CLASS_NAME.fullmatch(reference.rpartition(".")[2].lstrip(":")) is not None
 
 
 def is_actor(decorators: tuple[str, ...]) -> bool:

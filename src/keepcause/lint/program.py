@@ -7,7 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepcause.lint.files import python_files
+from keepcause.lint.files import python_files, read
+from keepcause.lint.launch import may_launch
 from keepcause.lint.source import Source, SourceError
 from keepcause.lint.startup import is_test_path
 from keepcause.lint.summary import Summary, summarize
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _SOURCE_FOLDERS = ("src", "lib", "python")
+_AFTER = re.compile(rb"\s*\(|\s+as\b|\s*\.\s*(?:remote|options)\b")
+"""What follows a name that is called, renamed by an import, or started as an actor."""
+_BEFORE = re.compile(rb"(?:=|partial\s*\(|\bor|\belse)\s*(?:[\w.]+\.)?\Z")
+"""What stands before a name that is assigned, handed on by keyword, or bound by partial."""
+
+_IMPORT = re.compile(rb"import[ \t(*](?:[^\n(\\]|\\\r?\n)*(?:\([^)]*\))?")
+_WORD = re.compile(rb"\w+")
 
 
 class Program:
@@ -43,7 +51,7 @@ class Program:
         """The file's bytes; empty where it can't be read, so that other files are still linked."""
         if path not in self._data:
             try:
-                self._data[path] = (self.root / path).read_bytes()
+                self._data[path] = read(self.root / path)
             except OSError:
                 self._data[path] = b""
         return self._data[path]
@@ -63,19 +71,45 @@ class Program:
         """How many files have been parsed and summarised so far."""
         return len(self._summaries)
 
-    def using(self, name: str, others: Iterable[str], class_name: bool) -> Iterator[str]:
-        """The files that may call or launch what is called `name`, and have one of the words `others` in them."""
+    def mentioning(self, name: str, words: Iterable[str], path: str) -> Iterator[str]:
+        """The files that have the identifier `name` in them: `path`, and those that import one of `words`."""
+        for found, _ in self._places(name, words, path):
+            yield found
+
+    def calling(self, name: str, words: Iterable[str], path: str) -> Iterator[str]:
+        """As `mentioning`, but only files that may call or hand on what is called `name`."""
+        for found, places in self._places(name, words, path):
+            data = self.data(found)
+            if any(_AFTER.match(data, end) or _BEFORE.search(data, max(0, start - 80), start) for start, end in places):
+                yield found
+
+    def _places(self, name: str, words: Iterable[str], path: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
         needle = name.encode()
-        word = re.escape(needle)
-        call = rb"\b" + word + rb"(?:\s*\(|\s+as\b|\s*\.\s*(?:remote|options)\b)"
-        # A class is handed to ray.remote; a function to anything, also by way of an attribute or a default.
-        handed = rb"|remote\s*(?:\(.*\))?\(\s*" if class_name else rb"|(?:[=(,]|\bor\b|\belse\b)\s*"
-        use = re.compile(call + handed + rb"(?:[\w.]+\.)?" + word + rb"\b")
-        also = [other.encode() for other in others]
+        identifier = re.compile(re.escape(needle) + rb"(?!\w)")
+        importing = self._importing
+        for found in sorted({path, *(p for word in words for p in importing.get(word.encode(), ()))}):
+            data = self.data(found)
+            if needle in data and (places := [match.span() for match in identifier.finditer(data)]):
+                yield found, places
+
+    @cached_property
+    def launchers(self) -> frozenset[str]:
+        """The files that may hold a launch site."""
+        return frozenset(path for path in self.paths if may_launch(self.data(path)))
+
+    @cached_property
+    def _importing(self) -> dict[bytes, list[str]]:
+        """Each word that stands in an import statement -> the files that have it there."""
+        importing: dict[bytes, list[str]] = {}
         for path in self.paths:
             data = self.data(path)
-            if needle in data and any(other in data for other in also) and use.search(data):
-                yield path
+            words: set[bytes] = set()
+            for match in _IMPORT.finditer(data):
+                start = data.rfind(b"\n", 0, match.start()) + 1
+                words.update(_WORD.findall(data, start, match.end()))
+            for word in words:
+                importing.setdefault(word, []).append(path)
+        return importing
 
     @cached_property
     def modules(self) -> dict[str, str]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _BUILTINS = frozenset(dir(builtins))
+_TYPING_CHOICES = ("Optional", "Union", "Annotated", "Final", "ClassVar")
 _MOST_REFERENCES = 8
 _MOST_TRIED = 64
 _MOST_NAMES = 5
@@ -156,12 +157,13 @@ class Scopes(ScopeTree):
 
 
 def annotated_classes(annotation: ast.expr) -> Iterator[ast.expr]:
-    """The classes that an annotation names: `X`, `"X"`, `X | None`, `Optional[X]`; nothing for containers of them."""
+    """The classes that an annotation names: `X`, `"X"`, `X | None`, `Optional[X]`; not what containers hold."""
     match annotation:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             yield from annotated_classes(left)
             yield from annotated_classes(right)
-        case ast.Subscript(value=ast.Name(id="Optional") | ast.Attribute(attr="Optional"), slice=inner):
-            yield from annotated_classes(inner)
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner) if name in _TYPING_CHOICES:
+            for choice in inner.elts if isinstance(inner, ast.Tuple) else [inner]:
+                yield from annotated_classes(choice)
         case ast.Name() | ast.Attribute() | ast.Constant(value=str()):
             yield annotation

@@ -40,7 +40,7 @@ PLUGIN_HOOK = re.compile(r"setup|init_process|load_wsgi|create|start")
 
 SERVING_NAME = re.compile(
     r"""_*(?:
-        (?:a?serve|handle|dispatch|process|poll|execute|forward|generate|predict|infer|submit|fetch|validate|parse|check
+        (?:a?serve|handle|dispatch|process|poll|execute|forward|generate|predict|infer|submit|fetch|validate|parse
           |coerce|shutdown|shut_down|close|teardown|tear_down|stop|terminate|kill|cleanup|abort|cancel|drain|reload
           |reconfigure|decode|encode|serialize|deserialize|format|redact|step|train|evaluate)(?:_\w+)?
       | (?!init)\w*_(?:request|requests|loop|step|batch|tasks?|outputs?|responses?|messages?)
