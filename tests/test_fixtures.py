@@ -115,4 +115,4 @@ def test_examples_of_the_docstring(rule: Rule, tmp_path: Path) -> None:
 def example(rule: Rule, heading: str) -> str:
     """The code block below a heading of a rule's docstring."""
     (block,) = re.findall(rf"^## {heading}\n\n```python\n(.*?)^```", rule.documentation(), re.MULTILINE | re.DOTALL)
-    return block
+    return str(block)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
+
+_INTERRUPTED = 130
 
 
 def main() -> int:
     """Run the command line; returns its exit code."""
-    from keepcause import cli
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - it stays open as long as we run
+    try:
+        from keepcause import cli
 
-    return cli.main(sys.argv[1:])
+        return cli.main(sys.argv[1:])
+    except KeyboardInterrupt:
+        return _INTERRUPTED
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 CLEAN, FOUND, TROUBLE = 0, 1, 2
-_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -38,12 +37,12 @@ def main(arguments: Sequence[str]) -> int:
     except config.ConfigError as error:
         _complain(str(error))
         return TROUBLE
-    except KeyboardInterrupt:
-        return _INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read the output has gone; Python's own flush at exit must not complain about it again.
+    except OSError as error:
+        # The output can't be written. Python's own flush at exit must not fail for the same reason.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FOUND
+        if not isinstance(error, BrokenPipeError):
+            _complain(f"stopped: {error}")
+        return TROUBLE
     return code
 
 
@@ -100,7 +99,7 @@ class _Session:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        self.troubled = False
+        self._complaints: set[str] = set()
         self._engines: dict[Settings, Engine] = {}
         self._here = self._configured(Path())
 
@@ -115,17 +114,28 @@ class _Session:
             if isinstance(path, Trouble):
                 self.complain(path)
                 continue
-            engine = self._engine(path.parent)
+            try:
+                engine = self._engine(path.parent)
+            except config.ConfigError as error:
+                self.complain(error)
+                continue
             report = engine.check(path)
             if isinstance(report, Trouble):
                 self.complain(report)
             else:
                 yield engine, report
 
-    def complain(self, trouble: Trouble) -> None:
-        """Say what is wrong with a path, on the error stream."""
-        self.troubled = True
-        _complain(str(trouble))
+    @property
+    def troubled(self) -> bool:
+        """Whether something could not be checked or repaired."""
+        return bool(self._complaints)
+
+    def complain(self, trouble: Trouble | config.ConfigError) -> None:
+        """Say what is wrong with a path, on the error stream and once."""
+        text = str(trouble)
+        if text not in self._complaints:
+            self._complaints.add(text)
+            _complain(text)
 
     def exit_code(self, found: bool) -> int:
         """The command's exit code; `found` says whether anything is left to do."""
@@ -134,7 +144,7 @@ class _Session:
     def _configured(self, folder: Path) -> config.Config:
         found = config.defaults() if self.options.isolated else config.nearest(Path(os.path.abspath(folder)))
         given = {key: getattr(self.options, key.replace("-", "_"), None) for key in found}
-        return found | {key: value for key, value in given.items() if value is not None}
+        return config.overridden(found, {key: value for key, value in given.items() if value is not None})
 
     def _engine(self, folder: Path) -> Engine:
         found = self._configured(folder)
@@ -152,13 +162,13 @@ def _check(options: argparse.Namespace) -> int:
     _print(reports, session.output_format)
     findings = [finding for report in reports for finding in report.findings]
     if session.output_format != "json" and not options.quiet:
-        print(_summary(findings))
+        print(_summary(findings, session.troubled))
     return session.exit_code(bool(findings))
 
 
-def _summary(findings: Sequence[Finding]) -> str:
+def _summary(findings: Sequence[Finding], troubled: bool) -> str:
     if not findings:
-        return "Nothing found."
+        return "Nothing found in what could be checked." if troubled else "Nothing found."
     safety = Counter(finding.fix.safety for finding in findings if finding.fix is not None)
     safe, unsafe = safety[Safety.SAFE], safety[Safety.UNSAFE]
     text = f"Found {_count(len(findings), 'finding')}."
@@ -180,7 +190,11 @@ def _fix(options: argparse.Namespace) -> int:
     session = _Session(options)
     outcome = _Outcome()
     for engine, report in session.reports():
-        result = outcome.add(engine, report, options.unsafe_fixes) if report.findings else report.data
+        try:
+            result = outcome.add(engine, report, options.unsafe_fixes) if report.findings else report.data
+        except RecursionError:
+            session.complain(Trouble(str(report.path), "nested too deeply to be repaired"))
+            continue
         if result == report.data:
             continue
         if options.diff:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import functools
+import os
 import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from keepcause.lint.files import read
 from keepcause.lint.finding import Grade
 from keepcause.lint.rule import all_rules
 
@@ -37,7 +39,7 @@ def codes(value: object) -> tuple[str, ...]:
     known = [rule.code for rule in all_rules()]
     listed = texts(value)
     for code in listed:
-        if not any(rule.startswith(code) for rule in known):
+        if not code or not any(rule.startswith(code) for rule in known):
             raise ValueError(f"no rule has the code {code!r}; there are {', '.join(known)}")
     return listed
 
@@ -45,14 +47,14 @@ def codes(value: object) -> tuple[str, ...]:
 def texts(value: object) -> tuple[str, ...]:
     """A list of texts."""
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise ValueError("expected a list of texts")
+        raise ValueError(f"expected a list of texts, not {value!r}")
     return tuple(value)
 
 
 def truth(value: object) -> bool:
     """`true` or `false`."""
     if not isinstance(value, bool):
-        raise ValueError("expected true or false")
+        raise ValueError(f"expected true or false, not {value!r}")
     return value
 
 
@@ -61,14 +63,19 @@ def one_of(*choices: str) -> Callable[[object], str]:
 
     def read(value: object) -> str:
         if value not in choices:
-            raise ValueError(f"expected one of {', '.join(choices)}")
+            raise ValueError(f"expected one of {', '.join(choices)}, not {value!r}")
         return str(value)
 
     return read
 
 
 KEYS = (
-    Key("select", (), codes, "rules to check for, by code or prefix; one that is off by default needs its full code"),
+    Key(
+        "select",
+        ("KC",),
+        codes,
+        "rules to check for, by code or prefix; a rule that is off needs its full code",
+    ),
     Key("ignore", (), codes, "rules to leave out, by code or prefix"),
     Key("evidence", Grade.LIKELY.value, one_of(*Grade), "the least sure worker-init evidence that is reported"),
     Key("single-file", False, truth, "take worker-init evidence from each file alone, as flake8 does"),
@@ -88,13 +95,21 @@ def defaults() -> Config:
 def load(path: Path) -> Config | None:
     """The configuration in the file at `path`; None where it has no `[tool.keepcause]`. Raises ConfigError."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("keepcause")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: can't be read: {error}") from error
-    return None if table is None else _read(table, path)
+        table: object = tomllib.loads(read(path).decode("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: can't be read: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    for name in ("tool", "keepcause"):
+        if not isinstance(table, dict):
+            break
+        table = table.get(name)
+    return None if table is None else _config(table, path)
 
 
-def _read(table: Mapping[str, object], path: Path) -> Config:
+def _config(table: object, path: Path) -> Config:
+    if not isinstance(table, dict):
+        raise ConfigError(f"{path}: [tool.keepcause] is not a table")
     config = defaults()
     keys = {key.name: key for key in KEYS}
     for name, value in table.items():
@@ -113,17 +128,30 @@ def _read(table: Mapping[str, object], path: Path) -> Config:
 def nearest(folder: Path) -> Config:
     """The configuration that counts in `folder` (absolute): the nearest one at or above it, else the defaults."""
     here = folder / "pyproject.toml"
-    if here.is_file() and (config := load(here)) is not None:
+    if os.path.isfile(here) and (config := load(here)) is not None:
         return config
     return nearest(folder.parent) if folder != folder.parent else defaults()
 
 
+def overridden(config: Config, given: Mapping[str, object]) -> Config:
+    """`config` with what the command line says on top of it.
+
+    A `select` of the command line counts also where the file ignores what it names; its `ignore` adds to the file's.
+    """
+    ignore = config["ignore"]
+    if "select" in given:
+        ignore = [code for code in ignore if not any(chosen.startswith(code) for chosen in texts(given["select"]))]
+    if "ignore" in given:
+        ignore = [*ignore, *texts(given["ignore"])]
+    return {**config, **given, "ignore": tuple(ignore)}
+
+
 def enabled(select: Iterable[str], ignore: Iterable[str]) -> frozenset[str]:
-    """The codes that are on: without `select` the defaults; only its full code turns on a rule that is off."""
+    """The codes that are on; only its full code turns on a rule that is off by default."""
     select, ignore = tuple(select), tuple(ignore)
     return frozenset(
         rule.code
         for rule in all_rules()
-        if (rule.code in select or (rule.on_by_default and (not select or rule.code.startswith(select))))
+        if (rule.code in select or (rule.on_by_default and rule.code.startswith(select)))
         and not rule.code.startswith(ignore)
     )

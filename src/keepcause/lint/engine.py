@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keepcause.lint import noqa
-from keepcause.lint.files import program_root, python_files
+from keepcause.lint.files import program_root, python_files, read
 from keepcause.lint.finding import Finding, Grade, WorkerInit
 from keepcause.lint.graph import LAUNCH_SITE, Graph
 from keepcause.lint.program import Program
@@ -110,9 +110,9 @@ class Engine:
     def check(self, path: Path) -> FileReport | Trouble:
         """The findings of the file at `path`, or why it could not be checked."""
         try:
-            data = path.read_bytes()
+            data = read(path)
         except OSError as error:
-            return Trouble(str(path), f"can't be read: {error.strerror or error}")
+            return _unreadable(path, error)
         if not any(rule.possible(data) for rule in self.settings.rules):
             return FileReport(path, data, ())
         try:
@@ -128,7 +128,7 @@ class Engine:
         root = program_root(absolute)
         source = Source(data, absolute.relative_to(root).as_posix())
         graph = Graph(Program.of_one_file(source)) if self.settings.single_file else self._graph(root)
-        return lint_source(source, self.settings, lambda line: _absolute(graph.evidence(source.path, line), root))
+        return lint_source(source, self.settings, lambda line: _absolute(_evidence(graph, source, line), root))
 
     def _graph(self, root: Path) -> Graph:
         if root not in self._graphs:
@@ -139,7 +139,18 @@ class Engine:
 def lint_single_file(source: Source, settings: Settings) -> list[Finding]:
     """The findings of one file with the evidence of that file alone; `source.path` is below its program's root."""
     graph = Graph(Program.of_one_file(source))
-    return lint_source(source, settings, lambda line: graph.evidence(source.path, line))
+    return lint_source(source, settings, lambda line: _evidence(graph, source, line))
+
+
+def _evidence(graph: Graph, source: Source, line: int) -> WorkerInit | None:
+    summary = graph.program.summary(source.path)
+    if summary is None:
+        raise RecursionError  # the file has been parsed, so only its depth can be the reason
+    # A repair may have moved functions since the program read the file, but has made and removed none.
+    defined = (ast.FunctionDef, ast.AsyncFunctionDef)
+    here = sorted(node.lineno for node in source.scopes.inside if isinstance(node, defined))
+    there = sorted(function.line for function in summary.functions if function.line)
+    return graph.evidence(source.path, dict(zip(here, there, strict=False)).get(line, line))
 
 
 def _absolute(evidence: WorkerInit | None, root: Path) -> WorkerInit | None:
@@ -160,13 +171,18 @@ def expand(paths: Iterable[Path]) -> Iterator[Path | Trouble]:
 
 
 def _expand_one(path: Path) -> Iterator[Path | Trouble]:
-    if path.is_dir():
-        names = python_files(path)
-        if not names:
+    if os.path.isdir(path):
+        failures: list[OSError] = []
+        names = python_files(path, failures.append)
+        yield from (_unreadable(error.filename, error) for error in failures)
+        if not names and not failures:
             yield Trouble(str(path), "holds no Python files")
         yield from (path / name for name in names)
-    elif path.exists():
+    elif os.path.lexists(path):
         yield path
     else:
-        what = "is a link to nothing" if path.is_symlink() else "does not exist"
-        yield Trouble(str(path), what)
+        yield Trouble(str(path), "does not exist")
+
+
+def _unreadable(path: str | Path, error: OSError) -> Trouble:
+    return Trouble(str(path), f"can't be read: {error.strerror or error}")

@@ -1,17 +1,40 @@
-"""Which files there are: a program's root, its Python files, a folder's listing; standard library only."""
+"""Which files there are, and what they hold: a program's root, its Python files, bytes; standard library only."""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import stat
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
+
+    Failed = Callable[[OSError], object]
 
 _ROOT_MARKS = (".git", "pyproject.toml", "setup.cfg", "setup.py")
 _SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__"})
-_GIT_LIST = ("git", "-c", "core.fsmonitor=false", "ls-files", "-co", "--exclude-standard", "-z")
+_GIT = ("git", "-c", "core.fsmonitor=false")
+_GIT_FAILED = re.compile(r"warning: could not open directory '(?P<folder>.*)': (?P<reason>.*)")
+
+
+def read(path: Path) -> bytes:
+    """The file's bytes; raises OSError, whose `strerror` is the reason, where it can't be read.
+
+    Only regular files are opened: reading a pipe or a device may wait for ever, or act.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError as error:
+        if path.is_symlink():
+            raise FileNotFoundError(errno.ENOENT, "it is a link to nothing", str(path)) from error
+        raise
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return path.read_bytes()
 
 
 def program_root(path: Path) -> Path:
@@ -20,53 +43,57 @@ def program_root(path: Path) -> Path:
     It is the nearest parent with `.git`, `pyproject.toml`, `setup.cfg` or `setup.py` (the last two not in or below a
     package); where there is none, the folder above the topmost package around the file, else the file's own folder.
     """
-    packages = [folder for folder in path.parents if (folder / "__init__.py").is_file()]
+    packages = [folder for folder in path.parents if os.path.isfile(folder / "__init__.py")]
     topmost = packages[-1] if packages else None
     for folder in path.parents:
         in_package = topmost is not None and folder.is_relative_to(topmost)
         marks = _ROOT_MARKS[:2] if in_package else _ROOT_MARKS
-        if any((folder / mark).exists() for mark in marks):
+        if any(os.path.exists(folder / mark) for mark in marks):
             return folder
     return topmost.parent if topmost is not None else path.parent
 
 
-def python_files(folder: Path) -> list[str]:
+def python_files(folder: Path, failed: Failed = lambda error: None) -> list[str]:
     """The Python files below `folder`, relative to it with forward slashes, sorted.
 
     Inside a git repository git lists them, so that ignored files are left out; elsewhere, and where `folder` is itself
-    ignored, the folder is walked. Links to folders are not followed.
+    ignored, the folder is walked. Links to folders are not followed. `failed` is told of each folder that can't be
+    listed.
     """
-    listed = _listed_by_git(folder)
-    names = _walk(folder) if listed is None else listed
+    listed = _listed_by_git(folder, failed)
+    names = _walk(folder, failed) if listed is None else listed
     return sorted({name for name in names if name.endswith(".py")})
 
 
-def _listed_by_git(folder: Path) -> list[str] | None:
-    if not any((up / ".git").exists() for up in (folder, *folder.parents)):
+def _listed_by_git(folder: Path, failed: Failed) -> list[str] | None:
+    absolute = Path(os.path.abspath(folder))
+    if not any(os.path.exists(up / ".git") for up in (absolute, *absolute.parents)):
         return None
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        ignored = subprocess.run(
-            ["git", "-c", "core.fsmonitor=false", "check-ignore", "-q", "."],
-            cwd=folder,
-            env=environment,
-            check=False,
-            capture_output=True,
-        )
-        if ignored.returncode == 0:
+        if _git(folder, "check-ignore", "-q", ".").returncode == 0:
             return None
-        listing = subprocess.run(_GIT_LIST, cwd=folder, env=environment, check=False, capture_output=True)
+        listing = _git(folder, "ls-files", "-co", "--exclude-standard", "-z")
     except OSError:
         return None
     if listing.returncode != 0:
         return None
+    for line in os.fsdecode(listing.stderr).splitlines():
+        if warning := _GIT_FAILED.fullmatch(line):
+            failed(OSError(0, warning["reason"], str(folder / warning["folder"])))
     names = (os.fsdecode(name) for name in listing.stdout.split(b"\0") if name.endswith(b".py"))
-    return [name for name in names if os.path.lexists(folder / name)]
+    # git lists what has been deleted, and submodules, which are folders.
+    return [name for name in names if os.path.lexists(folder / name) and not os.path.isdir(folder / name)]
 
 
-def _walk(folder: Path) -> list[str]:
+def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment["LC_ALL"] = "C"
+    return subprocess.run((*_GIT, *arguments), cwd=folder, env=environment, check=False, capture_output=True)
+
+
+def _walk(folder: Path, failed: Failed) -> list[str]:
     found: list[str] = []
-    for top, folders, names in os.walk(folder):
+    for top, folders, names in os.walk(folder, onerror=failed):
         folders[:] = [name for name in folders if name not in _SKIPPED]
         relative = os.path.relpath(top, folder)
         prefix = "" if relative == "." else relative.replace(os.sep, "/") + "/"

@@ -33,25 +33,32 @@ def detect_encoding(data: bytes) -> str:
 
     Raises SourceError for an unknown encoding, or one that contradicts the byte order mark.
     """
-    head = _NEWLINE_BYTES.split(data[:4096], maxsplit=2)[:2]
+    head = _NEWLINE_BYTES.split(data, maxsplit=2)[:2]
     lines = iter([line + b"\n" for line in head])
     try:
         return tokenize.detect_encoding(lambda: next(lines, b""))[0]
     except SyntaxError as error:
+        if isinstance(error.__context__, UnicodeDecodeError):
+            return "utf-8"  # decoding will tell what is wrong, and where
         raise SourceError(str(error.msg), 1) from error
 
 
 def decode(data: bytes) -> tuple[str, str]:
     """The text of a Python file, line ends kept and byte order mark dropped, and its encoding.
 
-    Raises SourceError where the bytes are not valid in the declared encoding.
+    Raises SourceError where the bytes are not valid in the declared encoding, or hold what no Python file may.
     """
     encoding = detect_encoding(data)
     try:
-        return data.decode(encoding), encoding
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = len(_NEWLINE_BYTES.findall(data[: error.start])) + 1
         raise SourceError(f"not valid {encoding}: {error.reason} at byte {error.start}", line) from error
+    except (LookupError, UnicodeError) as error:
+        raise SourceError(f"can't be decoded as {encoding}: {error}", 1) from error
+    if "\0" in text:
+        raise SourceError("holds a NUL character", len(NEWLINE.findall(text, 0, text.index("\0"))) + 1)
+    return text, encoding
 
 
 class Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import TYPE_CHECKING
 
 from keepcause.lint.source import NEWLINE, decode
@@ -27,17 +28,28 @@ def render(reports: Sequence[FileReport]) -> str:
 
 
 def _excerpt(finding: Finding, source: Sequence[str]) -> Iterator[str]:
+    """The first and the last line of the span, underlined."""
     span = finding.span
-    line = source[span.line - 1]
-    end = span.end_column if span.end_line == span.line else len(line.rstrip())
-    before = "".join("\t" if character == "\t" else " " for character in line[: span.column])
-    number = str(span.line)
-    margin = " " * len(number)
-    yield f"{margin} |"
-    yield f"{number} | {printable(line)}".rstrip()
-    yield f"{margin} | {before}{'^' * max(end - span.column, 1)}"
-    if finding.span.end_line > span.line:
-        yield f"{margin} | ... to line {span.end_line}"
+    width = len(str(span.end_line))
+    yield f"{'':{width}} |"
+    for number in dict.fromkeys((span.line, span.end_line)):
+        line = source[number - 1]
+        start = span.column if number == span.line else len(line) - len(line.lstrip())
+        end = span.end_column if number == span.end_line else len(line.rstrip())
+        if number > span.line + 1:
+            yield "..."
+        yield f"{number:{width}} | {_shown(line)}".rstrip()
+        yield f"{'':{width}} | {' ' * _columns(line[:start])}{'^' * max(_columns(line[start:end]), 1)}"
+
+
+def _shown(text: str) -> str:
+    return printable(text.replace("\t", "    "))
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal `text` takes."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(_shown(text)) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
 
 def _path(evidence: WorkerInit | None) -> Iterator[str]:

@@ -30,7 +30,6 @@ def _finding(path: Path, finding: Finding) -> dict[str, object]:
         "end_location": {"row": span.end_line, "column": span.end_column + 1},
         "noqa_row": finding.statement.end_line,
         "fix": {"applicability": fix.safety.value, "message": fix.title} if fix else None,
-        "no_fix": finding.no_fix or None,
         "url": None,
         "worker_init": _worker_init(finding.worker_init) if finding.worker_init else None,
     }

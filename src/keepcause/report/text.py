@@ -15,15 +15,23 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u
 
 
 def printable(text: str) -> str:
-    """`text` without characters that steer a terminal: they are shown as escapes."""
-    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+    """`text` without characters that steer a terminal, and bytes of a file's name that are none: shown as escapes."""
+    return _CONTROL.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 def shown_path(path: str | Path) -> str:
     """`path` relative to the working directory where it lies below it."""
     name = os.fspath(path)
     relative = os.path.relpath(name)
-    return printable(name if relative.startswith(os.pardir) else relative)
+    above = relative == os.pardir or relative.startswith(os.pardir + os.sep)
+    return printable(name if above else relative)
 
 
 def place(path: str | Path, finding: Finding) -> str:

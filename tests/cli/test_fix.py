@@ -1,0 +1,183 @@
+"""`keepcause fix`: what is changed, what is left and why, and that no file is ever half written."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[..., subprocess.CompletedProcess[str]]
+
+MIXED = """\
+class Worker:
+    def init_device(self):
+        try:
+            self.open()
+        except OSError as error:
+            raise error \\
+                from None
+    def init_model(self):
+        try:
+            self.open()
+        except OSError:
+            raise RuntimeError("no model") from None
+    def init_cache(self):
+        try:
+            self.open()
+        except OSError:
+            raise failed() from None
+    def init_again(self, failures):
+        try:
+            self.open()
+        except OSError:
+            raise failures[0] from None
+"""
+REPAIRED = MIXED.replace("raise error \\\n                from None", "raise").replace(
+    'OSError:\n            raise RuntimeError("no model") from None',
+    'OSError as e:\n            raise RuntimeError("no model") from e',
+)
+UNSAFE = REPAIRED.replace(
+    "OSError:\n            raise failed() from None", "OSError as e:\n            raise failed() from e"
+)
+
+
+def test_fix(project: Path, keepcause: Run) -> None:
+    (project / "worker.py").write_text(MIXED)
+    done = keepcause("fix", ".")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert (project / "worker.py").read_text() == REPAIRED
+    assert "worker.py:16:13: KC101" in done.stdout
+    assert "  = fix (unsafe): Raise from the caught exception: `from e` (this call may return" in done.stdout
+    assert "  = not repaired: its fix needs --unsafe-fixes\n" in done.stdout
+    assert "worker.py:21:13: KC101" in done.stdout
+    assert "  = no fix: the raised exception comes out of a container and may have a cause of its own\n" in done.stdout
+    assert done.stdout.endswith("\nKC101: 2 repaired, 2 left\n")
+    assert keepcause("fix", "-q", "--unsafe-fixes", "--output-format=concise").stdout.startswith("worker.py:21:13: ")
+    assert (project / "worker.py").read_text() == UNSAFE
+    done = keepcause("fix", "--unsafe-fixes")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "KC101: 0 repaired, 1 left")
+    assert (project / "worker.py").read_text() == UNSAFE
+
+
+def test_nothing_is_left(project: Path, keepcause: Run) -> None:
+    done = keepcause("fix")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "KC101: 1 repaired, 0 left\n", "")
+    done = keepcause("fix")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Nothing found.\n", "")
+    done = keepcause("fix", "-q", "--output-format=json")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+def test_diff(project: Path, keepcause: Run, worker: str) -> None:
+    (project / "worker.py").write_text(MIXED)
+    (project / "a b\t.py").write_bytes(worker.replace("\n", "\r\n").encode())
+    (project / "latin.py").write_bytes(("# coding: latin-1\n# \xe9\n" + worker).encode("latin-1"))
+    before = {path: path.read_bytes() for path in project.iterdir()}
+    done = subprocess.run([sys.executable, "-m", "keepcause", "fix", "--diff", "."], capture_output=True, timeout=60)
+    assert done.returncode == 1
+    assert {path: path.read_bytes() for path in project.iterdir()} == before
+    assert done.stderr == b"KC101: 4 can be repaired, 2 left\n"
+    names = re.findall(rb"^\+\+\+ .*", done.stdout, re.MULTILINE)
+    assert names == [b'+++ "b/a b\\011.py"', b"+++ b/latin.py", b"+++ b/worker.py"]
+    subprocess.run(["git", "init", "-q"], check=True)
+    subprocess.run(["git", "-c", "core.autocrlf=false", "apply", "-"], input=done.stdout, check=True)
+    assert (project / "worker.py").read_text() == REPAIRED
+    assert keepcause("fix", "--diff", "-q", "latin.py", "a b\t.py").stdout == ""
+
+
+def test_json_lists_what_is_left(project: Path, keepcause: Run) -> None:
+    (project / "worker.py").write_text(MIXED)
+    done = keepcause("fix", "--output-format=json")
+    assert [(found["location"]["row"], bool(found["fix"])) for found in json.loads(done.stdout)] == [
+        (16, True),
+        (21, False),
+    ]
+    assert done.stderr == "KC101: 2 repaired, 2 left\n"
+
+
+def test_several_passes_and_lines_that_move(project: Path, keepcause: Run) -> None:
+    """A repair that joins lines moves the functions below it, of which the program was read before."""
+    (project / "worker.py").write_text(MIXED)
+    (project / "start.py").write_text("import worker\n\n\ndef init_worker():\n    worker.load()\n")
+    below = "def load():\n    try:\n        f()\n    except OSError:\n        raise failed() from None\n"
+    (project / "worker.py").write_text(MIXED + below)
+    done = keepcause("fix", "-q", "--output-format=concise")
+    assert "worker.py:26:9: KC101" in done.stdout
+    assert "-> load" in done.stdout
+
+
+def test_every_other_byte_stays(project: Path, keepcause: Run, worker: str) -> None:
+    for name, text in (
+        ("crlf.py", worker.replace("\n", "\r\n")),
+        ("cr.py", worker.replace("\n", "\r")),
+        ("bom.py", "\ufeff# ß\n" + worker),
+        ("shift_jis.py", "# coding: shift_jis\n# 機器\n" + worker),
+        ("latin.py", "# -*- coding: latin-1 -*-\n# \xe9\x85\n" + worker),
+        ("mixed.py", "\f# \x1c\u2028\r\n\n\t\r" + worker.rstrip()),
+    ):
+        encoding = {"shift_jis.py": "shift_jis", "latin.py": "latin-1"}.get(name, "utf-8")
+        path = project / name
+        path.write_bytes(text.encode(encoding))
+        path.chmod(0o640)
+        assert keepcause("fix", "-q", name).returncode == 0
+        expected = text.replace("OSError", "OSError as e").replace("from None", "from e")
+        assert path.read_bytes() == expected.encode(encoding)
+        assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_what_can_not_be_written_is_named(project: Path, keepcause: Run, worker: str) -> None:
+    (project / "a.py").write_text(worker)
+    (project / "a.py").chmod(0o444)
+    done = keepcause("fix", "-q")
+    assert done.returncode == 2
+    assert done.stderr == "keepcause: a.py: not repaired: the file is read-only\n"
+    assert (project / "a.py").read_text() == worker
+    assert "from e" in (project / "worker.py").read_text()
+
+
+def test_without_libcst(project: Path, keepcause: Run) -> None:
+    (project / "libcst.py").write_text("raise ModuleNotFoundError('no', name='libcst')")
+    done = keepcause("fix", env={**os.environ, "PYTHONPATH": str(project)})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "keepcause: `keepcause fix` needs LibCST: pip install 'keepcause[fix]'\n"
+
+
+def test_interrupted(project: Path, worker: str) -> None:
+    """Wherever Ctrl-C strikes, each file is old or new, nothing stays behind and no traceback is shown."""
+    new = worker.replace("OSError", "OSError as e").replace("from None", "from e")
+    files = [project / f"worker_{number:03}.py" for number in range(40)]
+    struck = 0
+    for number in range(4):
+        for path in files:
+            path.write_text(worker)
+        command = [Path(sys.executable).with_name("keepcause"), "fix", "-q", "--single-file", *files]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while process.poll() is None and files[8 * number].read_text() == worker and time.monotonic() < deadline:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert errors == ""
+        contents = [path.read_text() for path in files]
+        assert set(contents) <= {worker, new}
+        assert sorted(project.glob("worker_*")) == files
+        assert not list(project.glob(".keepcause*"))
+        struck += process.returncode == 130
+        assert process.returncode in (0, 130)
+        assert process.returncode == 130 or contents == [new] * len(files)
+    assert struck
+
+
+def test_interrupted_while_starting(project: Path, keepcause: Run) -> None:
+    (project / "difflib.py").write_text("raise KeyboardInterrupt")
+    done = keepcause("check", env={**os.environ, "PYTHONPATH": str(project)})
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
