@@ -148,7 +148,7 @@ class Graph:
         if function.launches:
             first = function.launches[0]
             return Verdict(path, function, 0, f"starts workers: {first.how} at line {first.line}")
-        if why := self._named_root(path, function):
+        if why := self._named_root(path, function) or self._driving_root(function):
             return Verdict(path, function, 0, why)
         for launcher, site in self._launches(path, function):
             step = Step(site.how, launcher, site.line, LAUNCH_SITE)
@@ -159,9 +159,14 @@ class Graph:
         """The launch sites, with their files, that run `function` in a worker."""
         target = Located(path, function)
         owner = self._class(path, function.owner)
-        name, words = _searched(function, owner), self._narrowed(path, function, owner)
-        for launcher in self.program.mentioning(name, words, path) if function.line else ():
-            summary = self.program.summary(launcher) if launcher in self.program.launchers else None
+        name = _searched(function, owner)
+        launchers = (
+            [*self.program.mentioning(name, self._narrowed(path, function, owner), path)] if function.line else []
+        )
+        if owner is not None and self._is_actor(Located(path, owner)):
+            launchers += [p for p in self.program.launchers if f".{name}.remote".encode() in self.program.data(p)]
+        for launcher in sorted({*launchers} & {*self.program.launchers}):
+            summary = self.program.summary(launcher)
             for starter in summary.functions if summary else ():
                 for site in starter.launches:
                     if any(self._runs(launcher, reference, target) for reference in site.targets):
@@ -188,10 +193,31 @@ class Graph:
             return "boot hook"
         return ""
 
+    def _driving_root(self, function: Function) -> str:
+        """Why `function` is a parent that starts workers or waits for them, by the methods that it calls."""
+        for call in function.calls:
+            owner, _, name = call.reference.rpartition(".")
+            if startup.WAITING_NAME.fullmatch(name):
+                return f"waits for readiness: {name}() at line {call.line}"
+            owner = owner.removesuffix("()").rpartition(".")[2].lstrip(":")
+            starts = startup.DRIVING_NAME.fullmatch(name) or startup.WORKER_STARTUP_NAME.fullmatch(name)
+            if (
+                starts
+                and startup.WORKER_CLASS.fullmatch(owner)
+                and not call.reference.startswith(f":{function.owner}()")
+            ):
+                return f"starts workers: {owner}.{name}() at line {call.line}"
+        return ""
+
     def _is_worker(self, owner: Located) -> bool:
         assert isinstance(owner.what, Class)
         names = (owner.what.qualname, *self._base_names(owner))
         return any(startup.WORKER_CLASS.fullmatch(name.rpartition(".")[2].lstrip(":")) for name in names)
+
+    def _is_actor(self, owner: Located) -> bool:
+        """Whether a class is a ray actor, or is called like one that is made an actor elsewhere."""
+        assert isinstance(owner.what, Class)
+        return launch.is_actor(owner.what.decorators) or self._is_worker(owner)
 
     def _is_exception(self, owner: Located) -> bool:
         return any(_EXCEPTION_NAME.fullmatch(base.rpartition(".")[2].lstrip(":")) for base in self._base_names(owner))
@@ -242,6 +268,11 @@ class Graph:
 
     def _runs(self, path: str, reference: str, target: Located) -> bool:
         """Whether calling `reference`, as written in `path`, may run `target`."""
+        if reference.startswith(f"{launch.ACTOR}."):
+            assert isinstance(target.what, Function)
+            owner = self._class(target.path, target.what.owner)
+            named = reference == f"{launch.ACTOR}.{target.what.name}"
+            return named and owner is not None and self._is_actor(Located(target.path, owner))
         for found in self.resolve(path, reference):
             if found == target:
                 return True

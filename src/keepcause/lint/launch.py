@@ -44,6 +44,8 @@ _SIGNS = tuple(
         rb"remote\b",
     )
 )
+ACTOR = "?"
+"""Stands in a target for an actor of unknown class."""
 _WAITS = frozenset({"wait", "join", "result", "get"})
 _CLASS_NAME = re.compile(r"_*[A-Z]\w*[a-z]\w*|_*[A-Z]")
 
@@ -89,6 +91,7 @@ def recognise(call: ast.Call, references: References, source: Source) -> Iterato
     if "os.fork" in called:
         yield Launch("os.fork()", _child_branch(call, references, source), line)
     yield from _actors(call, references)
+    yield from _polled(call, source)
 
 
 def _is_process(function: ast.expr, called: tuple[str, ...]) -> bool:
@@ -127,6 +130,15 @@ def _actors(call: ast.Call, references: References) -> Iterator[Launch]:
         targets = tuple(r for argument in call.args[:1] for r in references(argument) if _names_class(r))
         if targets:
             yield Launch(f"ray.remote({_text(call.args[0])})", targets, call.lineno, True)
+
+
+def _polled(call: ast.Call, source: Source) -> Iterator[Launch]:
+    """`handle.method.remote()` in a function that asks whether an actor is ready: the method belongs to its start-up."""
+    match call.func:
+        case ast.Attribute(value=ast.Attribute(attr=method), attr="remote"):
+            function = source.function(call)
+            if function is not None and "ready" in function.name:
+                yield Launch(f"{method}.remote(), polled until ready", (f"{ACTOR}.{method}",), call.lineno, True)
 
 
 def _names_class(reference: str) -> bool:

@@ -15,10 +15,18 @@ STARTUP_NAME = re.compile(
 )
 """Names that mean start-up in any class or module."""
 
+WAITING_NAME = re.compile(r"_*wait\w*ready\w*")
+"""Names of what waits until something is ready: who calls it is a parent at start-up."""
+
 WORKER_STARTUP_NAME = re.compile(
     r"_*(?:init_\w+|initiali[sz]e\w*|wait_(?:for|until)_\w+|load_\w*model\w*|\w*start_?up\w*|boot\w*)"
 )
 """Names that mean start-up in a class that is a worker, an executor or an actor."""
+
+DRIVING_NAME = re.compile(
+    r"_*(?:start(?:_(?:up|workers?|actors?|process(?:es)?|training|replicas?))?|launch_\w+|spawn_\w+)"
+)
+"""Names of methods by which a parent starts a worker or executor; so are `WORKER_STARTUP_NAME`'s."""
 
 WORKER_CLASS = re.compile(
     r"(?:\w*[a-z0-9_])?(?:Worker|Executor|Actor|Replica)(?:Base|Impl|Proc|Process|V\d+)?|WorkerProc(?:ess)?"
