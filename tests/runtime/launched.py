@@ -72,6 +72,9 @@ def work(rank: int, conn: Any, way: str) -> None:
         if way == "closed pipe":
             conn.close()
             _hang()
+        if way == "ready, then SIGKILL":
+            g.ready()
+            _kill()
         if way == "foreign":
             conn.send({"status": "READY", "rank": rank})
             conn.send("nothing that the launcher may read")

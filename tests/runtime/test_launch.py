@@ -97,10 +97,8 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_one_error_names_every_way_to_fail(crew: Crew, method: str) -> None:
-    begin = time.monotonic()
-    error = failure_of(crew.start(*WAYS, "well", method=method), grace=2.0 if method == "spawn" else GRACE)
+def test_one_error_names_every_way_to_fail(crew: Crew) -> None:
+    error = failure_of(crew.start(*WAYS, "well"), grace=1.5)
     assert {each.rank: (each.kind, each.what) for each in error.failures} == dict(enumerate(WAYS.values()))
     assert (error.ready, error.total) == (1, len(WAYS) + 1)
     assert {each.phase for each in error.failures} == {"load weights"}
@@ -115,7 +113,16 @@ def test_one_error_names_every_way_to_fail(crew: Crew, method: str) -> None:
     assert "in explode" in text
     assert text.startswith(f"{len(WAYS)} of {len(WAYS) + 1} workers failed to start (1 ready): rank ")
     assert f"rank {len(WAYS)}" not in text
-    assert time.monotonic() - begin < 8
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_other_ways_to_start_processes(crew: Crew, method: str) -> None:
+    ways = ["raise", "SIGKILL", "exit 7", "well"]
+    error = failure_of(crew.start(*ways, method=method), grace=10.0)
+    assert {each.rank: (each.kind, each.what) for each in error.failures} == {
+        rank: WAYS[way] for rank, way in enumerate(ways[:3])
+    }
+    assert error.ready == 1
 
 
 def test_all_ready(crew: Crew) -> None:
@@ -132,15 +139,15 @@ def test_no_worker_is_waited_for_in_turn(crew: Crew) -> None:
 
 def test_a_failure_of_one_in_64(crew: Crew) -> None:
     begin = time.monotonic()
-    error = failure_of(crew.start(*["well"] * 40, "raise", *["well"] * 23), grace=2.0)
-    assert time.monotonic() - begin < 4
+    error = failure_of(crew.start(*["well"] * 40, "raise", *["well"] * 23), grace=8.0)
+    assert time.monotonic() - begin < 8
     assert [each.rank for each in error.failures] == [40]
     assert (error.ready, error.total) == (63, 64)
     assert str(error).startswith("1 of 64 workers failed to start (63 ready): rank 40 raised ValueError")
 
 
 def test_the_same_cause_of_many_ranks_is_told_once(crew: Crew) -> None:
-    error = failure_of(crew.start("raise", "raise", "well", "raise", "exit 7", "raise"), grace=2.0)
+    error = failure_of(crew.start("raise", "raise", "well", "raise", "exit 7", "raise"), grace=10.0)
     assert str(error).count(MESSAGE) == 1
     assert "ranks 0-1, 3, 5 (4) raised" in str(error)
     assert len(error.failures) == 5
@@ -207,6 +214,13 @@ def test_terminate_ends_the_others_and_does_not_report_its_own_kills(crew: Crew)
     assert "SIGTERM" not in str(error)
 
 
+def test_a_ready_worker_that_dies_while_others_start_is_named(crew: Crew) -> None:
+    error = failure_of(crew.start("ready, then SIGKILL", "well", "hang"))
+    assert [(each.rank, each.kind) for each in error.failures] == [(0, "killed"), (2, "silent")]
+    assert "rank 0 was killed by SIGKILL (often the out-of-memory killer) after it was ready" in str(error)
+    assert error.ready == 1
+
+
 def test_without_terminate_the_others_live_on(crew: Crew) -> None:
     failure_of(crew.start("raise", "hang"))
     assert crew.workers[1][2].is_alive()
@@ -224,7 +238,7 @@ def test_programs_with_lines_of_json(crew: Crew, kind: str) -> None:
     ways = ["unpicklable", "SIGKILL", "exit 7", "hang", "well", "own protocol"]
     for way in ways:
         crew.start_program(way, kind)
-    error = failure_of(crew.workers, grace=2.0, terminate=True)
+    error = failure_of(crew.workers, grace=3.0, terminate=True)
     assert {ways[each.rank]: (each.kind, each.what) for each in error.failures} == {way: WAYS[way] for way in ways[:4]}
     assert error.ready == 2
     first = min(error.failures, key=lambda each: each.rank)

@@ -158,6 +158,7 @@ class _Worker:
     def look(self) -> None:
         """Take in what has arrived and whether the process has ended."""
         if self.settled:
+            self._look_after()
             return
         # The process first: what it has written before its end is then all there to be read.
         exited, code = _exit_of(self.process)
@@ -166,10 +167,18 @@ class _Worker:
             return
         if exited:
             noticed = time.time() if self.failure is None else self.failure.time
-            self._fail(*_words_of(code), noticed, exitcode=code)
+            kind, what = _words_of(code)
+            self._fail(kind, f"{what} without a report" if kind == "exited" else what, noticed, exitcode=code)
         elif self.closed and self.failure is None:
             self._fail("closed", f"closed its connection without a report{', but still runs' if self.process else ''}")
             self.settled = self.process is None
+
+    def _look_after(self) -> None:
+        """Notice a worker that was ready and failed while others still start."""
+        exited, code = _exit_of(self.process) if self.failure is None else (False, None)
+        if exited and code:
+            kind, what = _words_of(code)
+            self._fail(kind, f"{what} after it was ready", exitcode=code)
 
     def _read(self) -> None:
         """Take in the messages that have arrived, until one of them settles it."""
@@ -225,10 +234,9 @@ def _exit_of(process: Any) -> tuple[bool, int | None]:
 
 
 def _words_of(exitcode: int | None) -> tuple[str, str]:
-    """Return the kind of an end without a report, and its words."""
+    """Return the kind of a process's end, and its words."""
     if exitcode is None or exitcode >= 0:
-        code = "an unknown code" if exitcode is None else f"code {exitcode}"
-        return "exited", f"exited with {code} without a report"
+        return "exited", f"exited with {'an unknown code' if exitcode is None else f'code {exitcode}'}"
     try:
         name = signal.Signals(-exitcode).name
     except ValueError:
