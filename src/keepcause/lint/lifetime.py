@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from keepcause.lint.containers import is_container
 from keepcause.lint.events import What, backward, binds, forward, reads
 from keepcause.lint.lazy import events_of, given, is_read_once, short
-from keepcause.lint.listing import is_container
 from keepcause.lint.occasions import exception_class, logged
 from keepcause.lint.texts import is_text
 from keepcause.lint.uses import CONSUMING, Use, use_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from keepcause.lint.containers import is_dict
 from keepcause.lint.lazy import short, values
 from keepcause.lint.lazy_rule import LazyRule
-from keepcause.lint.listing import is_dict
 from keepcause.lint.occasions import error_texts
 from keepcause.lint.repair import list_at_site
 from keepcause.lint.texts import Via
