@@ -25,12 +25,18 @@ _CALLS_ITS_FIRST = (
     *("builtins.map", "builtins.filter"),
     *("itertools.dropwhile", "itertools.takewhile", "itertools.filterfalse", "itertools.starmap"),
 )
+_SECOND_IS_A_NUMBER = ("builtins.enumerate", "itertools.islice", "itertools.batched")
+_DOUBTS = {
+    "itertools.accumulate": "what it adds up may raise",
+    "itertools.chain.from_iterable": "what its elements hold may be one-shot",
+}
 _HARMLESS_CALLS = frozenset(f"builtins.{name}" for name in ("str", "repr", "type"))
-_ACTING_METHODS = (
-    *("pop", "popleft", "popitem", "append", "remove", "send", "__next__", "get_nowait", "close"),
-    *("read", "readline", "readlines", "recv", "recv_bytes", "write", "fetchone", "fetchall"),
+_TAKING_METHODS = (
+    *("pop", "popleft", "popitem", "get_nowait", "__next__", "fetchone", "fetchall"),
+    *("read", "readline", "readlines", "recv", "recv_bytes"),
 )
-_ACTING_CALLS = frozenset(("builtins.next", "builtins.input", "builtins.print"))
+_ACTING_METHODS = (*_TAKING_METHODS, "append", "remove", "send", "close", "write")
+_TAKING_CALLS = frozenset(("builtins.next", "builtins.input"))
 _FILE_OPENERS = frozenset(("builtins.open", "io.open", "os.popen", "os.fdopen", "gzip.open", "bz2.open", "lzma.open"))
 _NEVER_ENDS = "it never ends"
 _LAZY_ITEMS = "its items are iterators themselves"
@@ -87,15 +93,17 @@ def _over_arguments(node: ast.Call, reference: str, source: Source) -> Listing:
     arguments = node.args
     if reference in _CALLS_ITS_FIRST and arguments:
         function, *arguments = arguments
-        by_truth = isinstance(function, ast.Constant) and "filter" in reference
-        result = Listing() if by_truth else _called(function, source)
         if reference == "builtins.map" and source.scopes.qualified(function) in BUILTINS | ITERTOOLS:
             return Listing(never=_LAZY_ITEMS)
-    if reference == "itertools.accumulate":
-        result |= Listing(doubt="what it adds up may raise")
-    if reference == "itertools.chain.from_iterable":
-        result |= Listing(doubt="what its elements hold may be one-shot")
-    if reference in ("itertools.islice", "itertools.batched"):
+        by_truth = isinstance(function, ast.Constant) and "filter" in reference
+        result = Listing() if by_truth else _called(function, source)
+        if len(arguments) != 1 or reference == "itertools.starmap":
+            result |= Listing(doubt=f"`{short(function)}` may raise")
+    if reference in _DOUBTS:
+        result |= Listing(doubt=_DOUBTS[reference])
+    if any(keyword.arg == "strict" for keyword in node.keywords):
+        result |= Listing(doubt="its parts may differ in length")
+    if reference in _SECOND_IS_A_NUMBER:
         arguments = arguments[:1]
     if reference in ("builtins.zip", "itertools.islice"):  # ends with its shortest
         ending = [argument for argument in arguments if not _is_endless(argument, source)]
@@ -113,11 +121,18 @@ def _function_call(node: ast.Call, reference: str, source: Source) -> Listing:
         stops = any(isinstance(part, ast.Return | ast.Break | ast.Raise) for part in body)
         if any(isinstance(part, ast.While) and _is_true(part.test) for part in body) and not stops:
             result |= Listing(never=f"`{function.name}` never ends")
-        for part in body:
-            if isinstance(part, ast.Call):
-                opens = source.scopes.qualified(part.func) in _FILE_OPENERS
-                result |= Listing(never=_called(part.func, source).never or ("it opens a file" if opens else ""))
+        taking = next((part.func for part in body if isinstance(part, ast.Call) and _takes(part.func, source)), None)
+        if taking is not None:
+            result |= Listing(never=f"`{function.name}` calls `{short(taking)}`, which acts")
     return result | Listing(doubt=f"it runs `{short(node.func)}`, which may raise or act")
+
+
+def _takes(function: ast.expr, source: Source) -> bool:
+    """Whether a call of `function` takes something that is gone then."""
+    reference = source.scopes.qualified(function)
+    if reference in _TAKING_CALLS or reference in _FILE_OPENERS:
+        return True
+    return isinstance(function, ast.Attribute) and function.attr in _TAKING_METHODS
 
 
 def _is_true(node: ast.expr) -> bool:
@@ -137,20 +152,29 @@ def _generator_expression(node: ast.GeneratorExp, source: Source) -> Listing:
     result = Listing(never=_LAZY_ITEMS if lazy(node.elt, source) else "")
     for clause in node.generators:
         result |= reading(clause.iter, source)
-        if not isinstance(clause.target, ast.Name) and not _gives_tuples(clause.iter, source):
+        if not isinstance(clause.target, ast.Name) and _parts(clause.target) != _given_parts(clause.iter, source):
             result |= Listing(doubt=f"unpacking `{short(clause.target)}` may raise")
         for condition in clause.ifs:
             result |= _element(condition, source)
     return result | _element(node.elt, source)
 
 
-def _gives_tuples(node: ast.expr, source: Source) -> bool:
+def _parts(target: ast.expr) -> int | None:
+    """How many plain names a target unpacks; None where it is no such target."""
+    names = target.elts if isinstance(target, ast.Tuple | ast.List) else []
+    return len(names) if names and all(isinstance(name, ast.Name) for name in names) else None
+
+
+def _given_parts(node: ast.expr, source: Source) -> int:
+    """How many parts the items of `node` have; 0 where that is not known."""
     match node:
         case ast.Call(func=ast.Attribute(value=inner, attr="items")):
-            return is_dict(inner, source)
-        case ast.Call(func=func):
-            return source.scopes.qualified(func) in ("builtins.enumerate", "builtins.zip")
-    return False
+            return 2 if is_dict(inner, source) else 0
+        case ast.Call(func=func, args=arguments):
+            reference = source.scopes.qualified(func)
+            plain = not any(isinstance(argument, ast.Starred) for argument in arguments)
+            return {"builtins.enumerate": 2, "builtins.zip": len(arguments) * plain}.get(reference or "", 0)
+    return 0
 
 
 def _element(node: ast.expr, source: Source) -> Listing:
@@ -192,7 +216,8 @@ def _called(function: ast.expr, source: Source) -> Listing:
     reference = source.scopes.qualified(function)
     if reference in _HARMLESS_CALLS:
         return Listing()
-    if reference in _ACTING_CALLS or (isinstance(function, ast.Attribute) and function.attr in _ACTING_METHODS):
+    acts = isinstance(function, ast.Attribute) and function.attr in _ACTING_METHODS
+    if acts or reference == "builtins.print" or _takes(function, source):
         return Listing(never=f"it calls `{short(function)}`, which acts")
     return Listing(doubt=f"it calls `{short(function)}`, which may raise or act")
 

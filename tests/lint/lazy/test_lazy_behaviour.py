@@ -83,6 +83,7 @@ CALLS = {
         "run_through_before": [Call(both, "['b', 'x']"), Call(lambda: (iter("bx"),), "[]")],
         "variadic": [Call(lambda: ("b", "x"), "['b', 'x']")],
         "own_list": [Call(lambda: ("b", 0), "['a', 'b']"), Call(lambda: ("", 0), "['a', 'b'], 0")],
+        "unpacks_what_fits": [Call(lambda: ("ab", "cd"), "['a', 'b']"), Call(lambda: ("", "cd"), "['c', 'd']")],
         "consumed_before": [Call(both, "['x']"), Call(lambda: (iter("bx"),), "['x']"), Call(lambda: ([],), "")],
         "used_after": [Call(both, ""), Call(lambda: (iter("bx"),), "")],
     },
