@@ -199,6 +199,26 @@ def test_hostile_classes_neither_raise_nor_vanish(cls: type[HostileError], way: 
         assert "the message" in printed(error)
 
 
+class HidingMeta(type):
+    """Won't tell the names of its classes."""
+
+    def __getattribute__(cls, name: str) -> Any:
+        if name in ("__module__", "__qualname__", "__str__", "__reduce__"):
+            raise RuntimeError("looked at")
+        return super().__getattribute__(name)
+
+
+class HidingError(ValueError, metaclass=HidingMeta):
+    """Has a hostile metaclass."""
+
+
+@pytest.mark.parametrize("way", [trip, lambda exc: from_json(to_json(exc)), *COPIES])
+def test_a_hostile_metaclass_neither_raises_nor_hides_the_rest(way: Any) -> None:
+    error = way(raised(HidingError("the message")))
+    assert isinstance(error.__cause__, ValueError)
+    assert "HidingError" in str(error)
+
+
 def test_a_stand_in_says_what_it_stands_for() -> None:
     root = trip(caught(guarded_start, "class unknown to the parent")).root
     assert root.type_name == "faults._local_class.<locals>.LocalError"

@@ -61,6 +61,8 @@ cause_of: Final = BaseException.__dict__["__cause__"].__get__
 context_of: Final = BaseException.__dict__["__context__"].__get__
 suppresses: Final = BaseException.__dict__["__suppress_context__"].__get__
 traceback_of: Final = BaseException.__dict__["__traceback__"].__get__
+module_of: Final = type.__dict__["__module__"].__get__
+name_of: Final = type.__dict__["__qualname__"].__get__
 members_of: Final = BaseExceptionGroup.__dict__["exceptions"].__get__
 
 
@@ -222,7 +224,7 @@ def _node(exc: BaseException, limit: int | None, blobs: bool) -> Node:
 
 
 def _names(cls: type) -> tuple[str, str]:
-    module, name = getattr(cls, "__module__", None), getattr(cls, "__qualname__", None)
+    module, name = module_of(cls), name_of(cls)
     if type(module) is not str or type(name) is not str:
         return str(module), str(name)
     return (module, name) if len(module) + len(name) <= 600 else (cut(module, 300), cut(name, 300))
