@@ -111,6 +111,24 @@ BEFORE = [
     "for it in ([], it):\n    pass",
     "del other",
 ]
+AROUND = [
+    ["{0}"],
+    ["{0}"],
+    ["if flag:", "    {0}"],
+    ["if flag:", "    seen.append(0)", "else:", "    {0}"],
+    ["while True:", "    {0}", "    break"],
+    ["while flag:", "    {0}", "    flag = False"],
+    ["for turn in KNOWN:", "    {0}"],
+    ["for turn in KNOWN:", "    if turn == 3:", "        continue", "    {0}", "else:", "    seen.append(1)"],
+    ["try:", "    {0}", "finally:", "    seen.append(2)"],
+    ["try:", "    {0}", "    raise KeyError", "except KeyError:", "    seen.append(3)"],
+    ["try:", "    seen.append(arg[0])", "    {0}", "except TypeError:", "    seen.append(4)"],
+    ["try:", "    raise KeyError", "except KeyError:", "    {0}", "else:", "    seen.append(5)"],
+    ["try:", "    if flag:", "        return None", "    {0}", "finally:", "    seen.append(6)"],
+    ["with contextlib.suppress(TypeError):", "    seen.append(arg[0])", "    {0}"],
+    ["match flag:", "    case True:", "        {0}", "    case other:", "        seen.append(other)"],
+    ["match arg:", "    case [first, *_]:", "        {0}", "    case _:", "        pass"],
+]
 SHOWN = [
     *("f'{it}'", "f'{it!r}'", "f'{it=}'", "f'a {[it]}'", "'%s' % it"),
     *("str(it)", "'{}'.format(it)", "'a ' + repr(it)"),
@@ -146,14 +164,30 @@ class Program:
 
 
 @st.composite
+def wrapped(draw: st.DrawFn, statements: list[str]) -> str:
+    """One of `statements` inside up to two compound ones."""
+    statement = draw(st.sampled_from(statements))
+    for _ in range(draw(st.integers(0, 2))):
+        lines = []
+        for line in draw(st.sampled_from(AROUND)):
+            indent = line[: len(line) - len(line.lstrip())]
+            lines += [indent + each for each in statement.split("\n")] if line.strip() == "{0}" else [line]
+        statement = "\n".join(lines)
+    return statement
+
+
+@st.composite
 def programs(draw: st.DrawFn) -> Program:
     made = draw(st.sampled_from(LAZY)).format(draw(st.sampled_from(READ)))
     start = ["base = sorted(arg)" if draw(st.booleans()) else "base = [1, 2, 3]"]
     start.append(draw(st.sampled_from(GUARDS)))
     start.append("inner = " + draw(st.sampled_from(["arg", "base", "(x for x in base)", "list(base)"])))
     text = draw(st.sampled_from(SHOWN if draw(st.booleans()) else LISTED))
-    middle = [f"it = {made}", *draw(st.lists(st.sampled_from(BEFORE), max_size=2))]
-    end = [draw(st.sampled_from(TEXTS)).format(text), *draw(st.lists(st.sampled_from(AFTER), max_size=2))]
+    before = [draw(wrapped(BEFORE)) for _ in range(draw(st.integers(0, 3)))]
+    middle = [f"it = {made}" if draw(st.integers(0, 3)) else draw(wrapped([f"it = {made}"])), *before]
+    end = [draw(st.sampled_from(TEXTS)).format(text)]
+    end = [draw(wrapped(end)) if draw(st.integers(0, 3)) == 0 else end[0]]
+    end += draw(st.lists(st.sampled_from(AFTER), max_size=2))
     whole = [*start, *middle, *end]
     if draw(st.integers(0, 4)) == 0:
         whole = [*start, middle[0], _indented("for again in (1, 2):", middle[1:] + end)]
@@ -218,7 +252,7 @@ def found(source: Source) -> list[Finding]:
 ARGUMENTS: tuple[Callable[[], Any], ...] = (lambda: [1, 2, 3], lambda: iter([1, 2, 3]))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.sampled_from(ARGUMENTS), st.booleans())
 def test_what_is_reported_is_printed_and_what_is_safe_changes_the_text_alone(
     program: Program, argument: Callable[[], Any], flag: bool
