@@ -102,7 +102,7 @@ def load(path: Path) -> Config | None:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     for name in ("tool", "keepcause"):
         if not isinstance(table, dict):
-            break
+            return None
         table = table.get(name)
     return None if table is None else _config(table, path)
 

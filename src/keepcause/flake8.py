@@ -54,7 +54,12 @@ class Plugin:
             yield finding.span.line, finding.span.column, f"{finding.code} {finding.message}", type(self)
 
     def _settings(self, path: Path) -> Settings:
-        found = configuration.nearest(path.parent)
+        try:
+            found = configuration.nearest(path.parent)
+        except configuration.ConfigError as error:
+            from flake8.exceptions import ExecutionError  # type: ignore[import-untyped]
+
+            raise ExecutionError(f"keepcause: {error}") from error  # flake8 ends with its message and no traceback
         return Settings(
             codes=configuration.enabled(found["select"], found["ignore"]) | self._named,
             evidence=Grade(found["evidence"]),

@@ -9,11 +9,11 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -159,7 +159,7 @@ def test_interrupted(project: Path, worker: str) -> None:
     for number in range(4):
         for path in files:
             path.write_text(worker)
-        command = [Path(sys.executable).with_name("keepcause"), "fix", "-q", "--single-file", *files]
+        command = [sys.executable, "-m", "keepcause", "fix", "-q", "--single-file", *map(str, files)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 60
         while process.poll() is None and files[8 * number].read_text() == worker and time.monotonic() < deadline:

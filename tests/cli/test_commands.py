@@ -1,0 +1,54 @@
+"""`keepcause rule`, `--version` and wrong usage."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from keepcause.lint.rule import all_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_version(keepcause: Run) -> None:
+    assert keepcause("--version").stdout == f"keepcause {version('keepcause')}\n"
+    done = subprocess.run([sys.executable, "-m", "keepcause", "--version"], capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"keepcause {version('keepcause')}\n"
+
+
+def test_rule(keepcause: Run) -> None:
+    done = keepcause("rule", "KC101")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("# raise-from-none (KC101)\n\n`raise ... from None` hides why")
+    assert "\n## Why it is bad\n" in done.stdout
+    assert keepcause("rule", "kc101").stdout == done.stdout
+
+
+def test_rules(keepcause: Run) -> None:
+    listed = keepcause("rule").stdout.splitlines()
+    assert [line.split()[0] for line in listed] == [rule.code for rule in all_rules()]
+    every = keepcause("rule", "--all").stdout
+    assert every.count("\n## What it does\n") == len(listed)
+
+
+def test_unknown_rule(keepcause: Run) -> None:
+    done = keepcause("rule", "KC1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("keepcause: no rule has the code 'KC1'; there are KC101, ")
+
+
+def test_wrong_usage(keepcause: Run) -> None:
+    for arguments in ([], ["chek"], ["check", "--no-such-option"], ["rule", "KC101", "KC201"]):
+        done = keepcause(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("usage: keepcause")
+
+
+def test_help(keepcause: Run) -> None:
+    assert "repair what `check` finds" in keepcause("--help").stdout
+    assert "--unsafe-fixes" in keepcause("fix", "--help").stdout

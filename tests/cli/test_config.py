@@ -1,0 +1,191 @@
+"""`[tool.keepcause]`: which file counts, what the command line overrides, and how mistakes are named."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import keepcause as package
+from keepcause.config import FORMATS, KEYS, ConfigError, defaults, enabled, load, nearest, overridden
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
+    Run = Callable[..., subprocess.CompletedProcess[str]]
+
+OFF_BY_DEFAULT = '''
+"""A rule that is off by default."""
+
+import ast
+
+from keepcause.lint.rule import Rule, Where
+
+
+class EveryPass(Rule):
+    """Finds `pass`."""
+
+    code = "KC999"
+    name = "every-pass"
+    message = "a pass"
+    where = Where.EVERYWHERE
+    on_by_default = False
+    fixes = "none"
+    nodes = (ast.Pass,)
+
+    def check(self, node, source):
+        yield self.found(node, source, "there is none")
+'''
+
+
+def configured(folder: Path, text: str) -> Path:
+    """A pyproject.toml whose `[tool.keepcause]` is `text`."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "pyproject.toml"
+    path.write_text(f"[tool.keepcause]\n{text}\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("selct = []", "[tool.keepcause] has no key 'selct'; did you mean 'select'?"),
+        ("single_file = true", "[tool.keepcause] has no key 'single_file'; did you mean 'single-file'?"),
+        ("x = 1", "[tool.keepcause] has no key 'x'; there are select, ignore, "),
+        ("select = 'KC101'", "[tool.keepcause] select: expected a list of texts, not 'KC101'"),
+        ("select = [1]", "[tool.keepcause] select: expected a list of texts, not [1]"),
+        ("ignore = ['KC101', 'E501']", "[tool.keepcause] ignore: no rule has the code 'E501'; there are KC101, "),
+        ("ignore = ['']", "[tool.keepcause] ignore: no rule has the code ''; there are KC101, "),
+        ("evidence = 'much'", "[tool.keepcause] evidence: expected one of sure, likely, possible, not 'much'"),
+        ("evidence = true", "[tool.keepcause] evidence: expected one of sure, likely, possible, not True"),
+        ("single-file = 'yes'", "[tool.keepcause] single-file: expected true or false, not 'yes'"),
+        ("worker-init = {}", "[tool.keepcause] worker-init: expected a list of texts, not {}"),
+        ("output-format = 'xml'", "[tool.keepcause] output-format: expected one of full, concise, json, "),
+        ("select = [", "not valid TOML: "),
+        ("a = '\udcff'", "not valid TOML: 'utf-8' codec can't decode byte 0xff"),
+        ("a = " + "[" * 100_000, "not valid TOML: "),
+    ],
+)
+def test_mistakes(tmp_path: Path, text: str, mistake: str) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text(f"[tool.keepcause]\n{text}\n", encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(ConfigError) as raised:
+        load(path)
+    assert str(raised.value).startswith(f"{path}: {mistake}")
+
+
+@pytest.mark.parametrize("text", ["[tool]\nkeepcause = 1", "tool.keepcause = [1]"])
+def test_no_table(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match="is not a table"):
+        load(path)
+
+
+@pytest.mark.parametrize("text", ["", "tool = 1", "[tool]\nother = 1", "[other.keepcause]\nx = 1"])
+def test_no_configuration(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text(text)
+    assert load(path) is None
+
+
+def test_every_key_can_be_set_to_its_default(tmp_path: Path) -> None:
+    def toml(value: object) -> str:
+        return (
+            str(value).lower() if isinstance(value, bool) else repr(list(value) if isinstance(value, tuple) else value)
+        )
+
+    text = "\n".join(f"{key.name} = {toml(key.default)}" for key in KEYS)
+    assert load(configured(tmp_path, text)) == defaults()
+
+
+def test_the_nearest_file_with_a_table_counts(tmp_path: Path) -> None:
+    configured(tmp_path, "select = ['KC101']")
+    (tmp_path / "a" / "b" / "c").mkdir(parents=True)
+    (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\nx = 1\n")
+    assert nearest(tmp_path / "a")["select"] == ("KC101",)
+    configured(tmp_path / "a" / "b", "single-file = true")
+    assert nearest(tmp_path / "a" / "b" / "c") == {**defaults(), "single-file": True}
+
+
+def test_which_rules_are_on() -> None:
+    everything = enabled(("KC",), ())
+    assert everything == enabled(defaults()["select"], ()) >= {"KC101", "KC201"}
+    assert enabled(("KC101",), ()) == {"KC101"}
+    assert enabled((), ()) == frozenset()
+    assert enabled(("KC",), ("KC1",)) == {code for code in everything if not code.startswith("KC1")}
+    assert enabled(("KC101",), ("KC101",)) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("given", "select", "ignore"),
+    [
+        ({}, ("KC1",), ("KC2",)),
+        ({"select": ("KC201",)}, ("KC201",), ()),
+        ({"select": ("KC",)}, ("KC",), ("KC2",)),
+        ({"ignore": ("KC101",)}, ("KC1",), ("KC2", "KC101")),
+        ({"select": ("KC2",), "ignore": ("KC201",)}, ("KC2",), ("KC201",)),
+    ],
+)
+def test_the_command_line_overrides(given: dict[str, object], select: object, ignore: object) -> None:
+    found = overridden({**defaults(), "select": ("KC1",), "ignore": ("KC2",)}, given)
+    assert (found["select"], found["ignore"]) == (select, ignore)
+
+
+def test_each_file_has_its_own(project: Path, keepcause: Run, worker: str) -> None:
+    configured(project, "output-format = 'concise'")
+    for name in ("a", "b", "c"):
+        configured(project / name, {"a": "ignore = ['KC101']", "b": "slect = []", "c": ""}[name])
+        (project / name / "worker.py").write_text(worker)
+        (project / name / "other.py").write_text(worker)
+    done = keepcause("check", "-q")
+    assert done.returncode == 2
+    assert [line.split(":")[0] for line in done.stdout.splitlines()] == ["c/other.py", "c/worker.py", "worker.py"]
+    mistake = "[tool.keepcause] has no key 'slect'; did you mean 'select'?"
+    assert done.stderr == f"keepcause: {project}/b/pyproject.toml: {mistake}\n"
+    done = keepcause("check", "-q", "--isolated", "--output-format=concise")
+    assert (done.returncode, len(done.stdout.splitlines()), done.stderr) == (1, 7, "")
+    done = keepcause("check", cwd=project / "b")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"keepcause: {project}/b/pyproject.toml: {mistake}\n"
+
+
+def test_output_format_and_select(project: Path, keepcause: Run) -> None:
+    configured(project, "output-format = 'json'\nselect = ['KC201']")
+    assert keepcause("check").stdout == "[]\n"
+    assert keepcause("check", "--select=KC1", "--output-format=concise").stdout.startswith("worker.py:6:13: KC101")
+
+
+def test_a_rule_that_is_off_needs_its_full_code(project: Path, keepcause: Run) -> None:
+    """A copy of the package with one more file in the folder of rules, which is all that a rule takes."""
+    source = Path(package.__file__).parent
+    shutil.copytree(source, project / "copy" / "keepcause", ignore=shutil.ignore_patterns("__pycache__"))
+    (project / "copy" / "keepcause" / "lint" / "rules" / "kc999_every_pass.py").write_text(OFF_BY_DEFAULT)
+    (project / "worker.py").write_text("pass\n")
+
+    def found(*arguments: str) -> bool:
+        done = keepcause(
+            "check", "-q", "--output-format=concise", *arguments, "worker.py", env={"PYTHONPATH": str(project / "copy")}
+        )
+        assert done.stdout in ("", "worker.py:1:1: KC999 a pass\n")
+        return bool(done.stdout)
+
+    assert not found()
+    assert not found("--select=KC")
+    assert not found("--select=KC9")
+    assert not found("--ignore=KC1")
+    assert found("--select=KC999")
+    assert found("--select=KC101,KC999", "--ignore=KC1")
+    configured(project, "select = ['KC999']")
+    assert found()
+    assert not found("--ignore=KC99")
+    listed = keepcause("rule", env={"PYTHONPATH": str(project / "copy")}).stdout.splitlines()
+    assert listed[-1] == "KC999 every-pass (off by default)"
+
+
+def test_formats_are_files_of_report() -> None:
+    folder = Path(package.__file__).parent / "report"
+    assert {path.stem for path in folder.glob("*.py")} == {*FORMATS, "__init__", "text"}
