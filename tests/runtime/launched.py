@@ -25,6 +25,11 @@ def _hang() -> None:
     time.sleep(FOREVER)
 
 
+def _be_deaf() -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _hang()
+
+
 def _raise() -> None:
     explode("plain exception")
 
@@ -61,6 +66,7 @@ WAYS: dict[str, Callable[[], None]] = {
     "exit 7": _exit_at_once,
     "sys.exit": lambda: sys.exit("no device"),
     "hang": _hang,
+    "deaf": _be_deaf,
 }
 
 

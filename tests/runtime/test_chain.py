@@ -300,6 +300,33 @@ def test_frames_of_both_hops_are_kept() -> None:
     assert "in test_frames_of_both_hops_are_kept.<locals>.reraise" in text
 
 
+def test_many_and_odd_notes_are_bounded() -> None:
+    exc = ValueError(MESSAGE)
+    exc.__notes__ = [f"note {number} " + "x" * 20_000 for number in range(100)]
+    notes = trip(raised(exc)).root.__notes__
+    assert [note.split(" x")[0] for note in notes[:-1]] == [f"note {number}" for number in (0, 1, 2, 3, 96, 97, 98, 99)]
+    assert all(len(note) < 9_000 for note in notes)
+    exc.__notes__ = 5  # type: ignore[assignment]
+    assert trip(raised(exc)).root.__notes__[0] == "5"
+
+
+def test_long_names_are_cut() -> None:
+    cls = type("Long" * 500, (ValueError,), {})
+    names: dict[str, Any] = {}
+    exec(f"def {'f' * 500}(exc): raise exc", names)
+    data = dump(raised(caught(names["f" * 500], cls(MESSAGE))))
+    assert len(data) < 4_000
+    assert isinstance(root_of(load(data)), ValueError)
+
+
+def test_a_syntax_error_of_an_unknown_class_keeps_its_text() -> None:
+    class LocalSyntaxError(SyntaxError):
+        pass
+
+    error = trip(raised(LocalSyntaxError("bad", ("a.py", 3, 2, "x y"))))
+    assert "bad (a.py, line 3)" in printed(error)
+
+
 def test_cycles_end() -> None:
     one, two = ValueError("one"), KeyError("two")
     one.__cause__, two.__cause__ = two, one

@@ -80,7 +80,7 @@ def failure_of(workers: list[tuple[int, Any, Any]], **options: Any) -> WorkersFa
     begin = time.monotonic()
     with pytest.raises(WorkersFailed) as caught:
         wait_for_workers(workers, **{"timeout": TIMEOUT, "grace": GRACE} | options)
-    assert time.monotonic() - begin < options.get("timeout", TIMEOUT) + options.get("grace", GRACE) + 1
+    assert time.monotonic() - begin < options.get("timeout", TIMEOUT) + options.get("grace", GRACE) + 2
     return caught.value
 
 
@@ -253,6 +253,20 @@ def test_a_line_of_another_protocol_is_a_payload() -> None:
     assert os.read(here, 100) == b"more\n"
     os.close(here)
     os.close(there)
+
+
+def test_half_a_line_is_no_message() -> None:
+    here, there = os.pipe()
+    os.write(there, b'["keepcause/1", "fai')
+    os.close(there)
+    error = failure_of([(0, here, None)])
+    assert error.failures[0].kind == "closed"
+    os.close(here)
+
+
+def test_a_process_that_ignores_sigterm_is_killed(crew: Crew) -> None:
+    failure_of(crew.start("raise", "deaf"), terminate=True)
+    assert crew.workers[1][2].exitcode == -9
 
 
 def make_error() -> WorkersFailed:

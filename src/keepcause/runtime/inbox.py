@@ -90,9 +90,9 @@ class Lines:
             if not wait([self._file], 0):
                 return None
             byte = _read_byte(self._file)
-            if not byte and not self._line:
+            if not byte:  # half a line of a killed worker is no message
                 raise EOFError
-            self._line += byte or b"\n"
+            self._line += byte
         line = self._line.decode(errors="replace")
         self._line.clear()
         try:

@@ -116,7 +116,8 @@ class guard:  # noqa: N801 - used like contextlib's own managers
         phase: str | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> None:
-        self.rank, self.conn, self.local_rank, self.device, self.phase = rank, conn, local_rank, device, phase
+        self.rank, self.conn, self.local_rank, self.phase = rank, conn, local_rank, phase
+        self.device = None if device is None else str(device)
         self.context = dict(context or {})
         self._over = False
 
@@ -178,8 +179,7 @@ class guard:  # noqa: N801 - used like contextlib's own managers
         if isinstance(exc, WorkerInitError):
             for name in ("rank", "local_rank", "phase", "device"):
                 if getattr(exc, name) is None:
-                    value = getattr(self, name)
-                    setattr(exc, name, str(value) if name == "device" and value is not None else value)
+                    setattr(exc, name, getattr(self, name))
             exc.context = {**here, **as_plain(self.context), **exc.context, "rank": exc.rank}
             return exc
         return WorkerInitError(
