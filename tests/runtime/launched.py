@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import multiprocessing
 import os
 import resource
 import signal
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from faults import explode
 
-from keepcause import guard
+from keepcause import guard, wait_for_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,6 +93,21 @@ def work(rank: int, conn: Any, way: str) -> None:
         g.ready({"port": 5_000 + rank})
         if way == "well":
             conn.close()
+
+
+def execute(rank: int, conn: Any, ways: list[str]) -> None:
+    """Be an executor: start workers of its own and tell the engine above what became of them."""
+    sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    context = multiprocessing.get_context("fork")
+    with guard(rank, conn=conn, phase="start workers"):
+        workers = []
+        for number, way in enumerate(ways):
+            here, there = context.Pipe(duplex=False)
+            process = context.Process(target=work, args=(number, there, way))
+            process.start()
+            there.close()
+            workers.append((number, here, process))
+        wait_for_workers(workers, timeout=20, grace=5)
 
 
 def main() -> None:

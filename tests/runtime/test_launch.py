@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -253,6 +254,32 @@ def test_a_line_of_another_protocol_is_a_payload() -> None:
     assert os.read(here, 100) == b"more\n"
     os.close(here)
     os.close(there)
+
+
+def test_a_cause_crosses_two_processes(crew: Crew) -> None:
+    here, there = get_context("fork").Pipe(duplex=False)
+    process = get_context("fork").Process(target=launched.execute, args=(0, there, ["well", "unpicklable", "SIGKILL"]))
+    process.start()
+    there.close()
+    crew.workers.append((0, here, process))
+    error = failure_of(crew.workers)
+    assert [type(each).__name__ for each in describe.line_of(error)] == [
+        "WorkersFailed",
+        "WorkerInitError",
+        "WorkersFailed",
+        "WorkerInitError",
+        "LockError",
+    ]
+    inner = describe.line_of(error)[2]
+    assert isinstance(inner, WorkersFailed)
+    assert [(each.rank, each.kind) for each in sorted(inner.failures, key=lambda each: each.rank)] == [
+        (1, "raised"),
+        (2, "killed"),
+    ]
+    text = "".join(traceback.format_exception(error))
+    assert "in explode" in text
+    assert "rank 2 was killed by SIGKILL" in text
+    assert f"raised faults.LockError: {MESSAGE}" in str(error)
 
 
 def test_half_a_line_is_no_message() -> None:
