@@ -108,3 +108,11 @@ def test_the_linter_as_an_assertion(tmp_path: Path) -> None:
     check_no_raise_from_none(tmp_path)
     with pytest.raises(AssertionError, match="does not exist"):
         check_no_raise_from_none(tmp_path / "nowhere.py")
+
+
+def test_the_linter_everywhere(tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text(WORKER.replace("init_worker", "describe"))
+    with pytest.raises(AssertionError, match=r"other.py:5:9: KC109"):
+        check_no_raise_from_none(tmp_path, everywhere=True)
+    (tmp_path / "other.py").write_text(WORKER.replace("from None", "from exc").replace("OSError", "OSError as exc"))
+    check_no_raise_from_none(tmp_path, everywhere=True)

@@ -180,6 +180,15 @@ def test_guard_decorates_each_call() -> None:
     assert [message[1] for message in queue.messages] == ["ready", "failed", "ready"]
 
 
+def test_a_guard_can_be_entered_again() -> None:
+    queue = Queue()
+    again = guard(2, conn=queue)
+    for _ in range(2):
+        with pytest.raises(WorkerInitError), again:
+            explode("plain exception")
+    assert [message[1] for message in queue.messages] == ["failed", "failed"]
+
+
 def test_a_failure_that_cannot_be_sent_is_raised_all_the_same() -> None:
     here, there = get_context("spawn").Pipe(duplex=False)
     here.close()

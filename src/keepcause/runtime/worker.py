@@ -122,6 +122,7 @@ class guard:  # noqa: N801 - used like contextlib's own managers
         self._over = False
 
     def __enter__(self) -> Self:
+        self._over = False
         if self.phase is not None:
             self.step(self.phase)
         return self
@@ -258,11 +259,11 @@ class _CheckedTask:
 
 
 def deferred_initializer(fn: Callable[..., object], *, rank: int | None = None) -> Callable[..., None]:
-    """Return an initializer for a process pool (multiprocessing, concurrent.futures, loky)
-    that keeps its failure for the first task.
+    """Return a pool initializer that keeps its failure for the first task.
 
-    `rank` defaults to the number in the process's name (`ForkPoolWorker-3`: 3). Pair it with `checked_task`, or call
-    `raise_if_init_failed` at the start of each task.
+    For multiprocessing.Pool, ProcessPoolExecutor and loky, which otherwise start workers again for ever or say no more
+    than that the pool is broken. `rank` defaults to the number in the process's name (`ForkPoolWorker-3`: 3). Pair it
+    with `checked_task`, or call `raise_if_init_failed` at the start of each task.
     """
     return _DeferredInitializer(fn, rank)
 
