@@ -46,6 +46,9 @@ Written by `make matrix` from a real run on {date}: Python {python} on {system},
 - **M**: the root's message is in what a traceback prints. **F**: so are the frames of the far side.
 - **R**: `.rank` is on what was caught; **r**: rank, phase and the root's type and message are in one line of the text.
 
+torch's spawn, record and DataLoader, and ray's actors, hand on a text and no object: there M, F and r are all that
+can be reached. A class that this side doesn't know can't be more than its stand-in anywhere.
+
 """
 
 
