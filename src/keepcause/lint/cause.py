@@ -69,6 +69,8 @@ def chain(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:
         return rebound
     if own is handler:
         return _raise_again(node, caught, source)
+    if node.cause is None and caught.in_finally:
+        return "another exception may be under way in the `finally`, and `from` would hide it"
     values = list(_outcomes(node.exc))
     if refusal := next(filter(None, (_refusal(value, caught, source) for value in values)), ""):
         return refusal
@@ -82,10 +84,29 @@ def chain(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:
         return rebound
     edits.append(Edit(EditKind.SET_CAUSE, source.span(node), (), name))
     doubt = next(filter(None, (_doubt(value, caught, source) for value in values)), "")
+    if doubt and node.cause is None:
+        doubt = "it may have a cause already"
     if _has_traceback_text(node.exc, source):
         doubt = "its text has the traceback already, perhaps since the cause does not pickle"
     title = f"Raise from the caught exception: `from {name}`"
     return Fix(Safety.UNSAFE if doubt else Safety.SAFE, f"{title} ({doubt})" if doubt else title, tuple(edits))
+
+
+def unhide(node: ast.Raise, source: Source) -> Fix:
+    """The fix that takes `from None` off a raise in no handler, where no exception is at hand to put in its place."""
+    assert node.exc is not None
+    title = "Drop `from None`"
+    new = all(_is_new(value, source) for value in _outcomes(node.exc))
+    return Fix(
+        Safety.SAFE if new else Safety.UNSAFE,
+        title if new else f"{title} (which erases a cause that it may have)",
+        (Edit(EditKind.DROP_CAUSE, source.span(node)),),
+    )
+
+
+def is_unchained(node: ast.Raise, caught: Caught, source: Source) -> bool:
+    """Whether what `node` raises is made here, so that only its implicit context knows what was caught."""
+    return node.exc is not None and all(_is_made_here(value, caught, source) for value in _outcomes(node.exc))
 
 
 def fresh_name(handler: ast.ExceptHandler, source: Source) -> str:
@@ -232,6 +253,49 @@ def _doubt(value: ast.expr, caught: Caught, source: Source) -> str:
         if bound and all(_is_new(outcome, source) for outcome in bound):
             return ""
     return "it may be the caught exception itself"
+
+
+def _is_made_here(value: ast.expr, caught: Caught, source: Source) -> bool:
+    """Whether `value` is certainly not what was caught, and nothing is seen to give it a cause."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=made, attr="with_traceback")):
+            return _is_made_here(made, caught, source)
+        case ast.Call(func=func):
+            return not _comes_from(value, caught, source) and not _sets_cause(func, source)
+        case ast.Name(id=name) if not _is_class(value, source):
+            bindings = source.scopes.lookup(name, source.scopes.of[value])
+            given = [outcome for b in bindings if b.value is not None for outcome in _outcomes(b.value)]
+            kept = [outcome for outcome in given if not _is_none(outcome)]
+            return (
+                all(binding.kind is Kind.ASSIGNMENT for binding in bindings)
+                and bool(kept)
+                and all(_is_new(outcome, source) for outcome in kept)
+                and not _is_given_cause(value, source)
+            )
+    return _is_class(value, source) and not _sets_cause(value, source)
+
+
+def _is_given_cause(name: ast.Name, source: Source) -> bool:
+    """Whether `name.__cause__` is assigned anywhere in the file."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "__cause__"
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == name.id
+        for node in source.scopes.nodes.get(ast.Attribute, ())
+    )
+
+
+def _sets_cause(made_by: ast.expr, source: Source) -> bool:
+    """Whether the class or function of this file that `made_by` names does something with `__cause__`."""
+    made = [reference[1:] for reference in source.scopes.references(made_by) if reference.startswith(":")]
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == "__cause__"
+        for definition, scope in source.scopes.inside.items()
+        if scope.qualname in made
+        for node in ast.walk(definition)
+    )
 
 
 def _is_new(value: ast.expr, source: Source) -> bool:

@@ -19,7 +19,7 @@ from keepcause.lint.source import Source, SourceError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    Explain = Callable[[int], WorkerInit | None]
+    Explain = Callable[[Finding, Where], WorkerInit | None]
 
 _MOST_NAMES = 4
 
@@ -63,19 +63,29 @@ class FileReport:
 
 
 def lint_source(source: Source, settings: Settings, explain: Explain) -> list[Finding]:
-    """The findings of one file, by position; `explain` gives the worker-init evidence of the `def` at a line."""
+    """The findings of one file, by position; `explain` gives the worker-init evidence that a kind of rule asks for."""
+    rules = {rule.code: rule for rule in settings.rules}
     found: list[Finding] = []
     for finding in _raw_findings(source, settings.rules):
-        if settings.noqa and noqa.suppressed(finding, source.lines):
-            continue
-        rule = next(rule for rule in settings.rules if rule.code == finding.code)
-        if rule.where is Where.WORKER_INIT:
-            evidence = explain(finding.function)
-            if evidence is None or _ORDER.index(evidence.grade) > _ORDER.index(settings.evidence):
+        where = rules[finding.code].where
+        if where is not Where.EVERYWHERE:
+            evidence = explain(finding, where)
+            grade = max(evidence.grade, finding.at_best, key=_ORDER.index) if evidence else None
+            if evidence is None or grade is None or _ORDER.index(grade) > _ORDER.index(settings.evidence):
                 continue
+            evidence = replace(evidence, grade=grade)
             finding = replace(finding, worker_init=evidence, message=f"{finding.message} ({reason(evidence)})")
         found.append(finding)
-    return sorted(found, key=lambda finding: (finding.span, finding.code))
+    places = {(finding.span, finding.code) for finding in found}
+    return sorted(
+        (
+            finding
+            for finding in found
+            if (finding.span, rules[finding.code].unless) not in places
+            and not (settings.noqa and noqa.suppressed(finding, source.lines))
+        ),
+        key=lambda finding: (finding.span, finding.code),
+    )
 
 
 _ORDER = list(Grade)
@@ -128,7 +138,7 @@ class Engine:
         root = program_root(absolute)
         source = Source(data, absolute.relative_to(root).as_posix())
         graph = Graph(Program.of_one_file(source)) if self.settings.single_file else self._graph(root)
-        return lint_source(source, self.settings, lambda line: _absolute(_evidence(graph, source, line), root))
+        return lint_source(source, self.settings, lambda *asked: _absolute(_evidence(graph, source, *asked), root))
 
     def _graph(self, root: Path) -> Graph:
         if root not in self._graphs:
@@ -139,10 +149,10 @@ class Engine:
 def lint_single_file(source: Source, settings: Settings) -> list[Finding]:
     """The findings of one file with the evidence of that file alone; `source.path` is below its program's root."""
     graph = Graph(Program.of_one_file(source))
-    return lint_source(source, settings, lambda line: _evidence(graph, source, line))
+    return lint_source(source, settings, lambda *asked: _evidence(graph, source, *asked))
 
 
-def _evidence(graph: Graph, source: Source, line: int) -> WorkerInit | None:
+def _evidence(graph: Graph, source: Source, finding: Finding, where: Where) -> WorkerInit | None:
     summary = graph.program.summary(source.path)
     if summary is None:
         raise RecursionError  # the file has been parsed, so only its depth can be the reason
@@ -150,7 +160,12 @@ def _evidence(graph: Graph, source: Source, line: int) -> WorkerInit | None:
     defined = (ast.FunctionDef, ast.AsyncFunctionDef)
     here = sorted(node.lineno for node in source.scopes.inside if isinstance(node, defined))
     there = sorted(function.line for function in summary.functions if function.line)
-    return graph.evidence(source.path, dict(zip(here, there, strict=False)).get(line, line))
+    line = dict(zip(here, there, strict=False)).get(finding.function, finding.function)
+    if finding.raised:
+        return graph.raised(source.path, finding.raised)
+    if where is Where.WORKER_CHILD:
+        return graph.child(source.path, line, finding.span.line - finding.function + line)
+    return graph.evidence(source.path, line)
 
 
 def _absolute(evidence: WorkerInit | None, root: Path) -> WorkerInit | None:

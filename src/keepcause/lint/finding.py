@@ -109,7 +109,8 @@ class Finding:
 
     `span` is what is reported and underlined; `statement` is what a `noqa` comment on any of its lines covers.
     `no_fix` says why there is no fix, where there is none. `function` is the line of the innermost enclosing `def`, 0
-    for module level: the worker-init evidence is looked up by it.
+    for module level: the worker-init evidence is looked up by it, or, where `raised` holds the qualified name of an
+    exception class, by what raises that class. The finding is never more certain than `at_best`.
     """
 
     code: str
@@ -120,3 +121,5 @@ class Finding:
     fix: Fix | None = None
     no_fix: str = ""
     worker_init: WorkerInit | None = field(default=None)
+    raised: str = ""
+    at_best: Grade = Grade.SURE

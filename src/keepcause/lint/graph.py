@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from keepcause.lint.program import Program
 
 LAUNCH_SITE = "launch site"
+_BOOT_HOOK = "boot hook"
+_ACTOR_START = "start-up method of a ray actor"
+_PROCESS_RUN = "run() of a Process class"
+_CHILD_SIDE = (_BOOT_HOOK, _ACTOR_START, _PROCESS_RUN)
+_GRADES = list(Grade)
 _MOST_CALLERS = 25
 _DEEPEST = 4
 _LONGEST = 12
@@ -80,6 +85,57 @@ class Graph:
         if verdict.depth is None:
             return None
         return WorkerInit(Grade.SURE if verdict.depth <= 1 else Grade.LIKELY, tuple(_steps(verdict)))
+
+    def raised(self, path: str, qualname: str) -> WorkerInit | None:
+        """The best evidence that the exception class `qualname` of `path` is raised on a worker-init path."""
+        raised = self._class(path, qualname)
+        found: list[WorkerInit] = []
+        for raiser in self._raisers(Located(path, raised)) if raised else ():
+            evidence = self.evidence(raiser.path, raiser.function.line)
+            if evidence is not None and raised is not None:
+                step = Step(qualname, path, raised.line, f"raised at line {raiser.line} of {raiser.path}")
+                found.append(WorkerInit(evidence.grade, (*evidence.path, step)))
+        return min(found, key=lambda evidence: (_GRADES.index(evidence.grade), len(evidence.path)), default=None)
+
+    def _raisers(self, raised: Located) -> Iterator[Caller]:
+        """Every function that is seen to raise the class."""
+        assert isinstance(raised.what, Class)
+        name = raised.what.qualname.rpartition(".")[2]
+        words = [self.program.module_name(raised.path).rpartition(".")[2], name]
+        for candidate in self.program.mentioning(name, words, raised.path):
+            summary = self.program.summary(candidate)
+            for function in summary.functions if summary else ():
+                for call in function.raises:
+                    if call.reference.endswith(name) and raised in self.resolve(candidate, call.reference):
+                        yield Caller(candidate, function, call.line)
+                        break
+
+    def child(self, path: str, line: int, at: int) -> WorkerInit | None:
+        """Why line `at` of the function whose `def` is at `line` of `path` runs in a worker; None where it does not.
+
+        The function is what a launch site starts, or is called by one that is.
+        """
+        function = self.function(path, line)
+        if function is None or self._hard_cut(path, function):
+            return None
+        if steps := self._child_steps(path, function, at):
+            return WorkerInit(Grade.SURE, steps)
+        for caller in self.callers(path, function):
+            if steps := self._child_steps(caller.path, caller.function, caller.line):
+                step = Step(function.qualname, path, function.line, f"called at line {caller.line} of {caller.path}")
+                return WorkerInit(Grade.SURE, (*steps, step))
+        return None
+
+    def _child_steps(self, path: str, function: Function, at: int) -> tuple[Step, ...]:
+        """The launch site, where there is one, and the function, if its line `at` runs in a worker."""
+        for launcher, site in self._launches(path, function):
+            root = Step(site.how, launcher, site.line, LAUNCH_SITE)
+            return root, Step(function.qualname, path, function.line, "launch target")
+        why = self._named_root(path, function)
+        for site in function.launches:
+            if site.child[0] <= at <= site.child[1]:
+                why = f"forks at line {site.line}"
+        return (Step(function.qualname, path, function.line, why),) if why in _CHILD_SIDE or "forks" in why else ()
 
     def function(self, path: str, line: int) -> Function | None:
         """The function whose `def` is at `line`; line 0 is the module itself."""
@@ -177,20 +233,20 @@ class Graph:
         if startup.STARTUP_NAME.fullmatch(name):
             return "start-up by its name"
         if any(startup.BOOT_HOOK.fullmatch(decorator) for decorator in function.decorators):
-            return "boot hook"
+            return _BOOT_HOOK
         owner = self._class(path, function.owner)
         if owner is None:
             return ""
         if launch.is_actor(owner.decorators) and (name == "__init__" or startup.WORKER_STARTUP_NAME.fullmatch(name)):
-            return "start-up method of a ray actor"
+            return _ACTOR_START
         if startup.WORKER_STARTUP_NAME.fullmatch(name) and self._is_worker(Located(path, owner)):
             return "start-up method of a worker class"
         if name == "run" and any(map(launch.PROCESS.fullmatch, self._base_names(Located(path, owner)))):
-            return "run() of a Process class"
+            return _PROCESS_RUN
         if startup.PLUGIN_HOOK.fullmatch(name) and any(
             startup.PLUGIN_CLASS.fullmatch(base) for base in self._base_names(Located(path, owner))
         ):
-            return "boot hook"
+            return _BOOT_HOOK
         return ""
 
     def _driving_root(self, function: Function) -> str:

@@ -59,6 +59,8 @@ class Launch:
     line: int
     start_up_only: bool = False
     """What runs is the start-up alone (a pool initializer); otherwise it goes on to serve."""
+    child: tuple[int, int] = (0, 0)
+    """First and last line of what the launching function itself runs in the child, after a fork."""
 
 
 def may_launch(data: bytes) -> bool:
@@ -89,7 +91,9 @@ def recognise(call: ast.Call, references: References, source: Source) -> Iterato
         if target is not None:
             yield Launch(f"{_last(call.func)}({_text(target)})", _targets(target, references), line)
     if "os.fork" in called:
-        yield Launch("os.fork()", _child_branch(call, references, source), line)
+        body = _child_branch(call, source)
+        child = (body[0].lineno, body[-1].end_lineno or 0) if body else (0, 0)
+        yield Launch("os.fork()", _called(body, references), line, child=child)
     yield from _actors(call, references)
     yield from _polled(call, source)
 
@@ -174,21 +178,19 @@ def _is_waited_for(call: ast.Call, source: Source) -> bool:
     )
 
 
-def _child_branch(call: ast.Call, references: References, source: Source) -> tuple[str, ...]:
-    """What the child calls after `pid = os.fork()`: in `if pid == 0:`, or behind `if pid != 0: return`."""
+def _child_branch(call: ast.Call, source: Source) -> list[ast.stmt]:
+    """What the child runs after `pid = os.fork()`: in `if pid == 0:`, or behind `if pid != 0: return`."""
     statement = source.statement(call)
     parent = source.parents[statement]
     if isinstance(statement, ast.If):
-        return _called(statement.body, references) if _is_child_test(statement.test) else ()
+        return statement.body if _is_child_test(statement.test) else []
     block = next((b for b in (getattr(parent, f, []) for f in ("body", "orelse", "finalbody")) if statement in b), [])
     for number, following in enumerate(block):
         if following.lineno > statement.lineno and isinstance(following, ast.If):
             if _is_child_test(following.test):
-                return _called(following.body, references)
-            if following.orelse:
-                return _called(following.orelse, references)
-            return _called(block[number + 1 :], references)
-    return ()
+                return following.body
+            return following.orelse or block[number + 1 :]
+    return []
 
 
 def _is_child_test(test: ast.expr) -> bool:

@@ -24,6 +24,8 @@ class Where(enum.Enum):
     EVERYWHERE = enum.auto()
     WORKER_INIT = enum.auto()
     """Only those on a worker-init path."""
+    WORKER_CHILD = enum.auto()
+    """Only those in a function that a launch site runs in a worker, or one call below it."""
 
 
 class Rule:
@@ -37,6 +39,8 @@ class Rule:
     name: ClassVar[str]
     message: ClassVar[str]
     where: ClassVar[Where]
+    unless: ClassVar[str] = ""
+    """The code of a rule that, where it finds the same statement, makes this rule's finding superfluous."""
     on_by_default: ClassVar[bool] = True
     fixes: ClassVar[str]
     """What the fix is, in a few words; `none` where the rule has none."""

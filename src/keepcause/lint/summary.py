@@ -23,7 +23,7 @@ _ACTOR_CALL = re.compile(r"(?:\.options\(\))?\.remote(?=\(\)|$)")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of `reference` (see `keepcause.lint.scope`) at `line`."""
+    """A call, or a raise, of `reference` (see `keepcause.lint.scope`) at `line`."""
 
     reference: str
     line: int
@@ -34,7 +34,7 @@ class Function:
     """A function, a method, or (line 0) a module's own code, with what it calls and launches.
 
     Lambdas and comprehensions belong to the function around them; nested functions stand for themselves. `mark` is
-    what a `# keepcause: worker-init` comment on the `def` line says.
+    what a `# keepcause: worker-init` comment on the `def` line says. `raises` names exception classes.
     """
 
     qualname: str
@@ -46,6 +46,7 @@ class Function:
     calls: tuple[Call, ...]
     launches: tuple[Launch, ...]
     mark: str
+    raises: tuple[Call, ...]
 
     @property
     def name(self) -> str:
@@ -86,6 +87,7 @@ class _Summarizer:
         self.scopes = source.scopes
         self.attributes: dict[str, dict[str, tuple[str, ...]]] = {}
         self.called: dict[Scope, list[ast.Call]] = {}
+        self.raised: dict[Scope, list[ast.Raise]] = {}
 
     def summary(self) -> Summary:
         nodes = self.scopes.nodes
@@ -94,6 +96,9 @@ class _Summarizer:
         for call in nodes.get(ast.Call, ()):
             assert isinstance(call, ast.Call)
             self.called.setdefault(self._home(self.scopes.of[call]), []).append(call)
+        for raised in nodes.get(ast.Raise, ()):
+            assert isinstance(raised, ast.Raise)
+            self.raised.setdefault(self._home(self.scopes.of[raised]), []).append(raised)
         definitions = list(self.scopes.inside.items())
         classes = [self._class(node, scope) for node, scope in definitions if isinstance(node, ast.ClassDef)]
         functions = [
@@ -172,7 +177,7 @@ class _Summarizer:
             calls += [Call(reference, call.lineno) for reference in self.references(call.func)]
             launches += launch.recognise(call, self._resolved, self.source)
         if isinstance(node, ast.Module):
-            return Function("<module>", 0, 0, "", (), (), tuple(calls), tuple(launches), "")
+            return Function("<module>", 0, 0, "", (), (), tuple(calls), tuple(launches), "", ())
         returns = [r for part in annotated_classes(node.returns) for r in self.references(part)] if node.returns else []
         parent = scope.parent
         owner = parent.qualname if parent is not None and isinstance(parent.node, ast.ClassDef) else ""
@@ -187,7 +192,14 @@ class _Summarizer:
             tuple(dict.fromkeys(calls)),
             tuple(launches),
             mark["mark"] if mark else "",
+            tuple(self._raises(scope)),
         )
+
+    def _raises(self, scope: Scope) -> Iterator[Call]:
+        """The classes that are raised, be it an instance or the class itself."""
+        for raised in self.raised.get(scope, []):
+            for reference in self.references(raised.exc) if raised.exc else ():
+                yield Call(reference.removesuffix("()"), raised.lineno)
 
     def _decorators(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
         return tuple(r for decorator in node.decorator_list for r in self.scopes.references(decorator))

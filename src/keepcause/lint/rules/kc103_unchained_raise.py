@@ -1,0 +1,105 @@
+"""KC103: a new exception raised in a handler without `from` where a worker starts."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from keepcause.lint import cause
+from keepcause.lint.rule import Rule, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from keepcause.lint.finding import Finding
+    from keepcause.lint.source import Source
+
+_EXITS = frozenset({"builtins.SystemExit", "builtins.KeyboardInterrupt"})
+_IMPORT_ERRORS = frozenset({"builtins.ImportError", "builtins.ModuleNotFoundError"})
+
+
+class UnchainedRaise(Rule):
+    """A new exception raised in a handler without `from` does not take the caught one along.
+
+    ## What it does
+
+    Finds `raise New(...)` without `from` inside an exception handler, in code that runs while a worker process, actor
+    or rank starts, or while its parent waits for it to be ready. Left alone are the caught exception itself, exceptions
+    that come from elsewhere and may have a cause of their own, those that steer the program (`StopIteration`,
+    `CancelledError`, `SystemExit`), and guards around an optional import.
+
+    ## Why it is bad
+
+    The caught exception is only the new one's context. One process's traceback shows it as something that happened on
+    the side; whoever walks `__cause__` to find the root ends one step too early. `from` says which failure led to
+    which, and is what `keepcause.guard` and other transports hand on first.
+
+    ## Bad
+
+    ```python
+    class Worker:
+        def init_device(self):
+            try:
+                self.device = open_device(self.rank)
+            except OSError:
+                raise RuntimeError(f"rank {self.rank} has no device")
+    ```
+
+    ## Good
+
+    ```python
+    class Worker:
+        def init_device(self):
+            try:
+                self.device = open_device(self.rank)
+            except OSError as e:
+                raise RuntimeError(f"rank {self.rank} has no device") from e
+    ```
+
+    ## Fix safety
+
+    Safe where the raise builds a new exception: only the traceback changes. Unsafe where a function makes it and may
+    have given it a cause, or where the author put the traceback into the text. There is no fix where the caught name is
+    bound anew before the raise, where the raise sets its own traceback, or in a `finally`, where another exception may
+    be under way.
+    """
+
+    code = "KC103"
+    name = "unchained-raise"
+    message = "`raise` without `from` does not keep the cause of a worker's failure to start"
+    where = Where.WORKER_INIT
+    fixes = "safe"
+    nodes = (ast.Raise,)
+
+    def possible(self, data: bytes) -> bool:
+        """A file without a handler and a raise has none."""
+        return b"except" in data and b"raise" in data
+
+    def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
+        """Yield a finding for a new exception that has no cause."""
+        match node:
+            case ast.Raise(exc=ast.expr() as raised, cause=None):
+                caught = cause.caught_at(node, source)
+                if (
+                    caught is not None
+                    and cause.is_unchained(node, caught, source)
+                    and not cause.is_control_flow(node, source)
+                    and not _ends_the_program(raised, source)
+                    and not _guards_an_import(caught.innermost, source)
+                ):
+                    yield self.found(node, source, cause.chain(node, caught, source))
+
+
+def _ends_the_program(raised: ast.expr, source: Source) -> bool:
+    made_by = raised.func if isinstance(raised, ast.Call) else raised
+    return not _EXITS.isdisjoint(source.scopes.references(made_by))
+
+
+def _guards_an_import(handler: ast.ExceptHandler, source: Source) -> bool:
+    """Whether the handler catches nothing but what an import in its `try` raises when a package is missing."""
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    tried = source.parents[handler]
+    assert isinstance(tried, ast.Try | ast.TryStar)
+    return all(part is not None and source.scopes.qualified(part) in _IMPORT_ERRORS for part in caught) and any(
+        isinstance(node, ast.Import | ast.ImportFrom) for statement in tried.body for node in ast.walk(statement)
+    )
