@@ -9,7 +9,7 @@ STARTUP_NAME = re.compile(
         init(?:ialize)?_(?:device|worker|process|executor|process_group|distributed)s?
       | \w*wait\w*ready\w*
       | load_weights
-      | ready
+      | ready | (?:on_)?startup
     )""",
     re.VERBOSE,
 )

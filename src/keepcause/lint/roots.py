@@ -1,0 +1,91 @@
+"""What makes a function the root of a worker-init path, and what ends one; standard library only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from keepcause.lint import launch, startup
+from keepcause.lint.resolve import Located, searched_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from keepcause.lint.launch import Launch
+    from keepcause.lint.resolve import Resolver
+    from keepcause.lint.summary import Function
+
+BOOT_HOOK = "boot hook"
+ACTOR_START = "start-up method of a ray actor"
+PROCESS_RUN = "run() of a Process class"
+
+
+class Roots:
+    """Judges one function at a time, by its name, its class, its own calls, and the launch sites of the program."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self.program = resolver.program
+
+    def cut(self, path: str, function: Function) -> str:
+        """What ends a path even at a root."""
+        if startup.is_test_path(path):
+            return "test or benchmark"
+        owner = self.resolver.class_of(path, function.owner)
+        if owner is not None and self.resolver.is_exception(Located(path, owner)):
+            return "method of an exception class"
+        return ""
+
+    def launches(self, path: str, function: Function) -> Iterator[tuple[str, Launch]]:
+        """The launch sites, with their files, that run `function` in a worker."""
+        target = Located(path, function)
+        owner = self.resolver.class_of(path, function.owner)
+        name = searched_name(function, owner)
+        launchers = (
+            [*self.program.mentioning(name, self.resolver.words(path, function, owner), path)] if function.line else []
+        )
+        if owner is not None and self.resolver.is_actor(Located(path, owner)):
+            launchers += [p for p in self.program.launchers if f".{name}.remote".encode() in self.program.data(p)]
+        for launcher in sorted({*launchers} & {*self.program.launchers}):
+            summary = self.program.summary(launcher)
+            for starter in summary.functions if summary else ():
+                for site in starter.launches:
+                    if any(self.resolver.runs(launcher, reference, target) for reference in site.targets):
+                        yield launcher, site
+
+    def named(self, path: str, function: Function) -> str:
+        """Why `function` belongs to start-up by its name, its class or its decorators."""
+        name = function.name
+        if startup.STARTUP_NAME.fullmatch(name):
+            return "start-up by its name"
+        if any(startup.BOOT_HOOK.fullmatch(decorator) for decorator in function.decorators):
+            return BOOT_HOOK
+        owner = self.resolver.class_of(path, function.owner)
+        if owner is None:
+            return ""
+        if launch.is_actor(owner.decorators) and (name == "__init__" or startup.WORKER_STARTUP_NAME.fullmatch(name)):
+            return ACTOR_START
+        if startup.WORKER_STARTUP_NAME.fullmatch(name) and self.resolver.is_worker(Located(path, owner)):
+            return "start-up method of a worker class"
+        if name == "run" and any(map(launch.PROCESS.fullmatch, self.resolver.base_names(Located(path, owner)))):
+            return PROCESS_RUN
+        if startup.PLUGIN_HOOK.fullmatch(name) and any(
+            startup.PLUGIN_CLASS.fullmatch(base) for base in self.resolver.base_names(Located(path, owner))
+        ):
+            return BOOT_HOOK
+        return ""
+
+    def driving(self, function: Function) -> str:
+        """Why `function` is a parent that starts workers or waits for them, by the methods that it calls."""
+        for call in function.calls:
+            owner, _, name = call.reference.rpartition(".")
+            if startup.WAITING_NAME.fullmatch(name):
+                return f"waits for readiness: {name}() at line {call.line}"
+            owner = owner.removesuffix("()").rpartition(".")[2].lstrip(":")
+            starts = startup.DRIVING_NAME.fullmatch(name) or startup.WORKER_STARTUP_NAME.fullmatch(name)
+            if (
+                starts
+                and startup.WORKER_CLASS.fullmatch(owner)
+                and not call.reference.startswith(f":{function.owner}()")
+            ):
+                return f"starts workers: {owner}.{name}() at line {call.line}"
+        return ""
