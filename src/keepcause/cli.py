@@ -77,13 +77,14 @@ class _Version(argparse.Action):
 
 
 def _add_check_options(parser: argparse.ArgumentParser) -> None:
+    keys = {key.name: key.help for key in config.KEYS}
     parser.add_argument("paths", nargs="*", type=Path, default=[Path()], metavar="PATH", help="files and folders")
-    parser.add_argument("--select", type=_codes, metavar="CODES", help="rules to check for, by code or prefix")
-    parser.add_argument("--ignore", type=_codes, metavar="CODES", help="rules to leave out, by code or prefix")
-    parser.add_argument("--evidence", choices=[*Grade], help="the least sure worker-init evidence that is reported")
-    parser.add_argument("--single-file", action="store_true", default=None, help="take evidence from each file alone")
+    parser.add_argument("--select", type=_codes, metavar="CODES", help=keys["select"])
+    parser.add_argument("--ignore", type=_codes, metavar="CODES", help=keys["ignore"])
+    parser.add_argument("--evidence", choices=[*Grade], help=keys["evidence"])
+    parser.add_argument("--single-file", action="store_true", default=None, help=keys["single-file"])
     parser.add_argument("--isolated", action="store_true", help="read no configuration file")
-    parser.add_argument("--output-format", choices=config.FORMATS, help="how findings are printed")
+    parser.add_argument("--output-format", choices=config.FORMATS, help=keys["output-format"])
     parser.add_argument("-q", "--quiet", action="store_true", help="print findings only")
 
 

@@ -116,22 +116,22 @@ def test_several_passes_and_lines_that_move(project: Path, keepcause: Run) -> No
 
 
 def test_every_other_byte_stays(project: Path, keepcause: Run, worker: str) -> None:
-    for name, text in (
-        ("crlf.py", worker.replace("\n", "\r\n")),
-        ("cr.py", worker.replace("\n", "\r")),
-        ("bom.py", "\ufeff# ß\n" + worker),
-        ("shift_jis.py", "# coding: shift_jis\n# 機器\n" + worker),
-        ("latin.py", "# -*- coding: latin-1 -*-\n# \xe9\x85\n" + worker),
-        ("mixed.py", "\f# \x1c\u2028\r\n\n\t\r" + worker.rstrip()),
-    ):
-        encoding = {"shift_jis.py": "shift_jis", "latin.py": "latin-1"}.get(name, "utf-8")
-        path = project / name
-        path.write_bytes(text.encode(encoding))
-        path.chmod(0o640)
-        assert keepcause("fix", "-q", name).returncode == 0
+    texts = {
+        "crlf.py": (worker.replace("\n", "\r\n"), "utf-8"),
+        "cr.py": (worker.replace("\n", "\r"), "utf-8"),
+        "bom.py": ("\ufeff# ß\n" + worker, "utf-8"),
+        "shift_jis.py": ("# coding: shift_jis\n# 機器\n" + worker, "shift_jis"),
+        "latin.py": ("# -*- coding: latin-1 -*-\n# \xe9\x85\n" + worker, "latin-1"),
+        "mixed.py": ("\f# \x1c\u2028\r\n\n\t\r" + worker.rstrip(), "utf-8"),
+    }
+    for name, (text, encoding) in texts.items():
+        (project / name).write_bytes(text.encode(encoding))
+        (project / name).chmod(0o640)
+    assert keepcause("fix", *texts).stdout == "KC101: 6 repaired, 0 left\n"
+    for name, (text, encoding) in texts.items():
         expected = text.replace("OSError", "OSError as e").replace("from None", "from e")
-        assert path.read_bytes() == expected.encode(encoding)
-        assert path.stat().st_mode & 0o777 == 0o640
+        assert (project / name).read_bytes() == expected.encode(encoding)
+        assert (project / name).stat().st_mode & 0o777 == 0o640
 
 
 def test_what_can_not_be_written_is_named(project: Path, keepcause: Run, worker: str) -> None:

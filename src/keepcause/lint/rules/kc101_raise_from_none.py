@@ -60,10 +60,11 @@ class RaiseFromNone(Rule):
 
     ## Fix safety
 
-    Safe where the raise builds a new exception: only the traceback changes. Unsafe where what is raised may have a
-    cause of its own, or where the author put the traceback into the text. There is no fix where the caught name is
-    bound anew before the raise, where a method of the caught exception makes the new one, or where the raise sets its
-    own traceback.
+    The handler gets a name where it has none, and the raise says `from` that name. `raise e from None` of the caught
+    exception itself becomes a bare `raise`. That is safe where a new exception is raised: only the traceback changes.
+    It is unsafe where what is raised may be the caught exception itself, as from an unknown function, or where the
+    author put the traceback into the text. There is no fix where the caught name is bound anew before the raise, and
+    where what is raised comes out of the caught exception or a container, or sets its own traceback.
     """
 
     code = "KC101"
@@ -82,5 +83,11 @@ class RaiseFromNone(Rule):
         match node:
             case ast.Raise(exc=ast.expr(), cause=ast.Constant(value=None)):
                 caught = cause.caught_at(node, source)
-                if caught is not None and not cause.is_control_flow(node, source):
-                    yield self.found(node, source, cause.chain(node, caught, source))
+                if (
+                    caught is not None
+                    and not cause.is_control_flow(node, source)
+                    and not cause.guards_an_import(caught.innermost, source)
+                ):
+                    noticed = cause.symptom(caught.innermost)
+                    message = f"{self.message}; `{noticed}` is {cause.ONLY_A_SYMPTOM}" if noticed else ""
+                    yield self.found(node, source, cause.chain(node, caught, source), message)
