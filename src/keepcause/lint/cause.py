@@ -20,6 +20,20 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _JUMPS = (ast.Raise, ast.Return, ast.Break, ast.Continue)
 _FRESH_NAMES = ("e", "exc", "err", "error")
+ONLY_A_SYMPTOM = "only what the parent notices, `keepcause.guard` in the worker brings the cause"
+_IMPORT_ERRORS = ("ImportError", "ModuleNotFoundError")
+_SYMPTOMS = frozenset(
+    {
+        "EOFError",
+        "BrokenPipeError",
+        "ConnectionResetError",
+        "Empty",
+        "TimeoutError",
+        "BrokenProcessPool",
+        "ActorDiedError",
+        "GetTimeoutError",
+    }
+)
 _CONTROL_FLOW = frozenset({"StopIteration", "StopAsyncIteration", "GeneratorExit", "CancelledError"})
 
 
@@ -58,6 +72,29 @@ def is_control_flow(node: ast.Raise, source: Source) -> bool:
         return False
     names = [_last_name(raised), *(r.removesuffix("()").rpartition(".")[2] for r in source.scopes.references(raised))]
     return not _CONTROL_FLOW.isdisjoint(names)
+
+
+def guards_an_import(handler: ast.ExceptHandler, source: Source) -> bool:
+    """Whether `handler` belongs to a `try` that finds out if a package is there.
+
+    That takes an `import` in the body of the `try`; one that does more counts only where nothing but import errors are
+    caught.
+    """
+    tried = source.parents[handler]
+    assert isinstance(tried, ast.Try | ast.TryStar)
+    imports = [isinstance(statement, ast.Import | ast.ImportFrom) for statement in tried.body]
+    return all(imports) or (any(imports) and all(name in _IMPORT_ERRORS for name in _caught_names(handler)))
+
+
+def symptom(handler: ast.ExceptHandler) -> str:
+    """What `handler` catches if that is only how a parent notices that a worker died; else empty."""
+    return next((name for name in _caught_names(handler) if name in _SYMPTOMS), "")
+
+
+def _caught_names(handler: ast.ExceptHandler) -> list[str]:
+    """The last names of the types that `handler` catches; one empty name for a bare `except`."""
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return [_last_name(kind) if kind is not None else "" for kind in caught]
 
 
 def chain(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:

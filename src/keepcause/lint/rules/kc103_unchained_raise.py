@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from keepcause.lint.source import Source
 
 _EXITS = frozenset({"builtins.SystemExit", "builtins.KeyboardInterrupt"})
-_IMPORT_ERRORS = frozenset({"builtins.ImportError", "builtins.ModuleNotFoundError"})
 
 
 class UnchainedRaise(Rule):
@@ -85,7 +84,7 @@ class UnchainedRaise(Rule):
                     and cause.is_unchained(node, caught, source)
                     and not cause.is_control_flow(node, source)
                     and not _ends_the_program(raised, source)
-                    and not _guards_an_import(caught.innermost, source)
+                    and not cause.guards_an_import(caught.innermost, source)
                 ):
                     yield self.found(node, source, cause.chain(node, caught, source))
 
@@ -93,13 +92,3 @@ class UnchainedRaise(Rule):
 def _ends_the_program(raised: ast.expr, source: Source) -> bool:
     made_by = raised.func if isinstance(raised, ast.Call) else raised
     return not _EXITS.isdisjoint(source.scopes.references(made_by))
-
-
-def _guards_an_import(handler: ast.ExceptHandler, source: Source) -> bool:
-    """Whether the handler catches nothing but what an import in its `try` raises when a package is missing."""
-    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    tried = source.parents[handler]
-    assert isinstance(tried, ast.Try | ast.TryStar)
-    return all(part is not None and source.scopes.qualified(part) in _IMPORT_ERRORS for part in caught) and any(
-        isinstance(node, ast.Import | ast.ImportFrom) for statement in tried.body for node in ast.walk(statement)
-    )
