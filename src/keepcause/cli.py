@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from keepcause import config
 from keepcause.lint.engine import Engine, FileReport, Settings, Trouble, expand
+from keepcause.lint.files import program_root
 from keepcause.lint.finding import Finding, Grade, Safety
 from keepcause.lint.rule import all_rules
-from keepcause.lint.source import Source
+from keepcause.lint.source import Source, SourceError
 from keepcause.report.text import printable
 
 if TYPE_CHECKING:
@@ -60,6 +61,12 @@ def _parser() -> argparse.ArgumentParser:
     fix.add_argument("--diff", action="store_true", help="print the changes as a unified diff, change nothing")
     fix.add_argument("--unsafe-fixes", action="store_true", help="make unsafe repairs as well")
     fix.set_defaults(run=_fix)
+
+    trace = commands.add_parser("trace", help="tell whether a function is on a worker-init path, and why")
+    trace.add_argument("paths", nargs="+", metavar="FILE[:LINE]", help="with --roots: files and folders")
+    trace.add_argument("--roots", action="store_true", help="list the launch sites of the programs instead")
+    trace.add_argument("--isolated", action="store_true", help="read no configuration file")
+    trace.set_defaults(run=_trace)
 
     rule = commands.add_parser("rule", help="explain a rule")
     rule.add_argument("code", nargs="?", metavar="CODE", help="the rule's code; without it, all rules are listed")
@@ -116,7 +123,7 @@ class _Session:
                 self.complain(path)
                 continue
             try:
-                engine = self._engine(path.parent)
+                engine = self.engine(path.parent)
             except config.ConfigError as error:
                 self.complain(error)
                 continue
@@ -147,13 +154,9 @@ class _Session:
         given = {key: getattr(self.options, key.replace("-", "_"), None) for key in found}
         return config.overridden(found, {key: value for key, value in given.items() if value is not None})
 
-    def _engine(self, folder: Path) -> Engine:
-        found = self._configured(folder)
-        settings = Settings(
-            codes=config.enabled(found["select"], found["ignore"]),
-            evidence=Grade(found["evidence"]),
-            single_file=found["single-file"],
-        )
+    def engine(self, folder: Path) -> Engine:
+        """The engine for the files of `folder`; raises ConfigError."""
+        settings = config.settings(self._configured(folder))
         return self._engines.setdefault(settings, Engine(settings))
 
 
@@ -261,6 +264,28 @@ class _Outcome:
                 parts.append(f"{self._failed[code]} failed")
             lines.append(f"{code}: {', '.join(parts)}")
         return "\n".join(lines) or "Nothing found."
+
+
+def _trace(options: argparse.Namespace) -> int:
+    from keepcause.report import trace
+
+    session = _Session(options)
+    named = [trace.target(path, options.roots) for path in options.paths]
+    for path, line in named:
+        if not options.roots and path.is_dir():
+            session.complain(
+                Trouble(str(path), "is a folder; name a file, or list a program's launch sites by --roots")
+            )
+        elif not path.exists():
+            session.complain(Trouble(str(path), "does not exist"))
+        else:
+            root = program_root(Path(os.path.abspath(path)))
+            graph = session.engine(path if path.is_dir() else path.parent).graph(root)
+            try:
+                sys.stdout.writelines(trace.roots(graph, path) if options.roots else trace.functions(graph, path, line))
+            except SourceError as error:
+                session.complain(Trouble(str(path), error.reason, error.line))
+    return session.exit_code(False)
 
 
 def _rule(options: argparse.Namespace) -> int:

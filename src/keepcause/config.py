@@ -9,8 +9,10 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from keepcause.lint.engine import Settings
 from keepcause.lint.files import read
 from keepcause.lint.finding import Grade
+from keepcause.lint.graph import Declared
 from keepcause.lint.rule import all_rules
 
 if TYPE_CHECKING:
@@ -144,6 +146,16 @@ def overridden(config: Config, given: Mapping[str, object]) -> Config:
     if "ignore" in given:
         ignore = [*ignore, *texts(given["ignore"])]
     return {**config, **given, "ignore": tuple(ignore)}
+
+
+def settings(config: Config) -> Settings:
+    """What the linter is to look for under `config`."""
+    return Settings(
+        codes=enabled(config["select"], config["ignore"]),
+        evidence=Grade(config["evidence"]),
+        single_file=config["single-file"],
+        declared=Declared(config["worker-init"], config["not-worker-init"]),
+    )
 
 
 def enabled(select: Iterable[str], ignore: Iterable[str]) -> frozenset[str]:

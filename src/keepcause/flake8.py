@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import keepcause.config as configuration
-from keepcause.lint.engine import Settings, lint_single_file
+from keepcause.lint.engine import lint_single_file
 from keepcause.lint.files import program_root
-from keepcause.lint.finding import Grade
 from keepcause.lint.rule import all_rules
 from keepcause.lint.source import Source
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import argparse
     import ast
     from collections.abc import Iterator
+
+    from keepcause.lint.engine import Settings
 
 
 class Plugin:
@@ -60,9 +62,5 @@ class Plugin:
             from flake8.exceptions import ExecutionError  # type: ignore[import-untyped]
 
             raise ExecutionError(f"keepcause: {error}") from error  # flake8 ends with its message and no traceback
-        return Settings(
-            codes=configuration.enabled(found["select"], found["ignore"]) | self._named,
-            evidence=Grade(found["evidence"]),
-            single_file=True,
-            noqa=self._noqa,
-        )
+        settings = configuration.settings(found)
+        return replace(settings, codes=settings.codes | self._named, single_file=True, noqa=self._noqa)

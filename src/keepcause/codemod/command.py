@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
+from keepcause import config
 from keepcause.codemod.apply import repair
 from keepcause.lint.engine import Engine, Settings
 from keepcause.lint.finding import Safety
@@ -36,7 +37,7 @@ class KeepCause(CodemodCommand):
         """The repaired file; raises SkipFile where it can't be checked."""
         assert self.context.filename is not None
         path = Path(self.context.filename)
-        engine = _engine()
+        engine = _engine(config.settings(config.nearest(path.absolute().parent)))
         try:
             source = Source(path.read_bytes(), str(path))
             found = engine.findings(path, source.data)
@@ -49,9 +50,9 @@ class KeepCause(CodemodCommand):
 
 
 @functools.cache
-def _engine() -> Engine:
+def _engine(settings: Settings) -> Engine:
     """One for all files of this process: the runner makes a command for each file, and a program is linked but once."""
-    return Engine(Settings())
+    return Engine(settings)
 
 
 class _Exact(cst.Module):

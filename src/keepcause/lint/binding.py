@@ -14,7 +14,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ComprehensionNode = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 ScopeNode = ast.Module | ast.ClassDef | FunctionNode | ComprehensionNode
 
-# The fields that hold other nodes, for each type of node; contexts and operators are left out, since nothing is said of them.
+# The fields that hold other nodes, for each type of node; nothing is ever said of contexts and operators.
 _FIELDS = {
     kind: tuple(name for name in kind._fields if name not in ("ctx", "op", "ops"))
     for kind in vars(ast).values()

@@ -108,7 +108,7 @@ def chain(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:
         return _raise_again(node, caught, source)
     if node.cause is None and caught.in_finally:
         return "another exception may be under way in the `finally`, and `from` would hide it"
-    values = list(_outcomes(node.exc))
+    values = list(outcomes(node.exc))
     if refusal := next(filter(None, (_refusal(value, caught, source) for value in values)), ""):
         return refusal
     name, edits = handler.name, []
@@ -133,7 +133,7 @@ def unhide(node: ast.Raise, source: Source) -> Fix:
     """The fix that takes `from None` off a raise in no handler, where no exception is at hand to put in its place."""
     assert node.exc is not None
     title = "Drop `from None`"
-    new = all(_is_new(value, source) for value in _outcomes(node.exc))
+    new = all(_is_new(value, source) for value in outcomes(node.exc))
     return Fix(
         Safety.SAFE if new else Safety.UNSAFE,
         title if new else f"{title} (which erases a cause that it may have)",
@@ -143,7 +143,7 @@ def unhide(node: ast.Raise, source: Source) -> Fix:
 
 def is_unchained(node: ast.Raise, caught: Caught, source: Source) -> bool:
     """Whether what `node` raises is made here, so that only its implicit context knows what was caught."""
-    return node.exc is not None and all(_is_made_here(value, caught, source) for value in _outcomes(node.exc))
+    return node.exc is not None and all(_is_made_here(value, caught, source) for value in outcomes(node.exc))
 
 
 def fresh_name(handler: ast.ExceptHandler, source: Source) -> str:
@@ -227,17 +227,17 @@ def _block(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
 # What is raised
 
 
-def _outcomes(raised: ast.expr) -> Iterator[ast.expr]:
+def outcomes(raised: ast.expr) -> Iterator[ast.expr]:
     """The expressions whose value `raised` may be."""
     match raised:
         case ast.IfExp(body=body, orelse=orelse):
-            yield from _outcomes(body)
-            yield from _outcomes(orelse)
+            yield from outcomes(body)
+            yield from outcomes(orelse)
         case ast.BoolOp(values=values):
             for value in values:
-                yield from _outcomes(value)
+                yield from outcomes(value)
         case ast.NamedExpr(value=value):
-            yield from _outcomes(value)
+            yield from outcomes(value)
         case _:
             yield raised
 
@@ -253,7 +253,7 @@ def _refusal(value: ast.expr, caught: Caught, source: Source) -> str:
             return "it may raise the caught exception itself"
         case ast.Name(id=name) if _handler_of(value, caught) is None:
             bindings = source.scopes.lookup(name, source.scopes.of[value])
-            values = [outcome for b in bindings if b.value is not None for outcome in _outcomes(b.value)]
+            values = [outcome for b in bindings if b.value is not None for outcome in outcomes(b.value)]
             if any(_comes_from(outcome, caught, source) for outcome in values):
                 return f"`{name}` may be the caught exception itself"
         case ast.Call() | ast.Attribute() if _comes_from(value, caught, source):
@@ -265,7 +265,7 @@ def _comes_from(value: ast.expr, caught: Caught, source: Source) -> bool:
     """Whether `value` is what the innermost handler caught, an attribute of it, or what a method of it returns."""
     while True:
         match value:
-            case ast.Call(func=func) if _is_class(func, source):
+            case ast.Call(func=func) if is_class(func, source):
                 return False
             case ast.Call(func=inner) | ast.Attribute(value=inner) | ast.Subscript(value=inner):
                 value = inner
@@ -286,7 +286,7 @@ def _doubt(value: ast.expr, caught: Caught, source: Source) -> str:
     if isinstance(value, ast.Name):
         bindings = source.scopes.lookup(value.id, source.scopes.of[value])
         given = [b.value if b.kind is Kind.ASSIGNMENT and b.value else value for b in bindings]
-        bound = [outcome for each in given for outcome in _outcomes(each) if not _is_none(outcome)]
+        bound = [outcome for each in given for outcome in outcomes(each) if not _is_none(outcome)]
         if bound and all(_is_new(outcome, source) for outcome in bound):
             return ""
     return "it may be the caught exception itself"
@@ -299,9 +299,9 @@ def _is_made_here(value: ast.expr, caught: Caught, source: Source) -> bool:
             return _is_made_here(made, caught, source)
         case ast.Call(func=func):
             return not _comes_from(value, caught, source) and not _sets_cause(func, source)
-        case ast.Name(id=name) if not _is_class(value, source):
+        case ast.Name(id=name) if not is_class(value, source):
             bindings = source.scopes.lookup(name, source.scopes.of[value])
-            given = [outcome for b in bindings if b.value is not None for outcome in _outcomes(b.value)]
+            given = [outcome for b in bindings if b.value is not None for outcome in outcomes(b.value)]
             kept = [outcome for outcome in given if not _is_none(outcome)]
             return (
                 all(binding.kind is Kind.ASSIGNMENT for binding in bindings)
@@ -309,7 +309,7 @@ def _is_made_here(value: ast.expr, caught: Caught, source: Source) -> bool:
                 and all(_is_new(outcome, source) for outcome in kept)
                 and not _is_given_cause(value, source)
             )
-    return _is_class(value, source) and not _sets_cause(value, source)
+    return is_class(value, source) and not _sets_cause(value, source)
 
 
 def _is_given_cause(name: ast.Name, source: Source) -> bool:
@@ -336,14 +336,14 @@ def _sets_cause(made_by: ast.expr, source: Source) -> bool:
 
 
 def _is_new(value: ast.expr, source: Source) -> bool:
-    return _is_class(value.func if isinstance(value, ast.Call) else value, source)
+    return is_class(value.func if isinstance(value, ast.Call) else value, source)
 
 
 def _is_none(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value is None
 
 
-def _is_class(node: ast.expr, source: Source) -> bool:
+def is_class(node: ast.expr, source: Source) -> bool:
     """Whether `node` names a class: one seen here, `type(x)`, or one by Python's spelling of class names."""
     scopes = source.scopes
     match node:

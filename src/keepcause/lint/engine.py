@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from keepcause.lint import noqa
 from keepcause.lint.files import program_root, python_files, read
 from keepcause.lint.finding import Finding, Grade, WorkerInit
-from keepcause.lint.graph import LAUNCH_SITE, Graph
+from keepcause.lint.graph import LAUNCH_SITE, Declared, Graph
 from keepcause.lint.program import Program
 from keepcause.lint.rule import Rule, Where, all_rules
 from keepcause.lint.source import Source, SourceError
@@ -31,6 +31,7 @@ class Settings:
     codes: frozenset[str] = field(default_factory=lambda: frozenset(r.code for r in all_rules() if r.on_by_default))
     evidence: Grade = Grade.LIKELY
     single_file: bool = False
+    declared: Declared = field(default_factory=Declared)
     noqa: bool = True
 
     @property
@@ -137,18 +138,22 @@ class Engine:
         absolute = Path(os.path.abspath(path))
         root = program_root(absolute)
         source = Source(data, absolute.relative_to(root).as_posix())
-        graph = Graph(Program.of_one_file(source)) if self.settings.single_file else self._graph(root)
+        if self.settings.single_file:
+            graph = Graph(Program.of_one_file(source), self.settings.declared)
+        else:
+            graph = self.graph(root)
         return lint_source(source, self.settings, lambda *asked: _absolute(_evidence(graph, source, *asked), root))
 
-    def _graph(self, root: Path) -> Graph:
+    def graph(self, root: Path) -> Graph:
+        """The graph of the program below `root`."""
         if root not in self._graphs:
-            self._graphs[root] = Graph(Program.at(root))
+            self._graphs[root] = Graph(Program.at(root), self.settings.declared)
         return self._graphs[root]
 
 
 def lint_single_file(source: Source, settings: Settings) -> list[Finding]:
     """The findings of one file with the evidence of that file alone; `source.path` is below its program's root."""
-    graph = Graph(Program.of_one_file(source))
+    graph = Graph(Program.of_one_file(source), settings.declared)
     return lint_source(source, settings, lambda *asked: _evidence(graph, source, *asked))
 
 

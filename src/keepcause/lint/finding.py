@@ -34,6 +34,8 @@ class EditKind(enum.StrEnum):
     """`raise Y from None` becomes `raise Y`."""
     RERAISE = "reraise"
     """`raise e from None` becomes `raise`."""
+    DROP_STATEMENT = "drop-statement"
+    """A simple statement goes, with its line where it has one of its own; else `pass` takes its place."""
     LIST_CALL = "list-call"
     """The target `x` becomes `list(x)`; a generator expression that is a call's only argument keeps that call."""
     LIST_DISPLAY = "list-display"

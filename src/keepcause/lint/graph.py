@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -55,11 +56,28 @@ class Verdict:
     """The line of a launching function from which on it starts workers; what it calls before is not start-up."""
 
 
+@dataclass(frozen=True)
+class Declared:
+    """What the user says of functions, by patterns such as `pkg.mod:Class.method` or `pkg.workers.*`."""
+
+    worker_init: tuple[str, ...] = ()
+    not_worker_init: tuple[str, ...] = ()
+
+    def mark(self, module: str, qualname: str) -> str:
+        """`worker-init` or `not-worker-init`, if a pattern says so of a function; the second wins."""
+        name = f"{module}.{qualname}"
+        for mark, patterns in (("not-worker-init", self.not_worker_init), ("worker-init", self.worker_init)):
+            if any(fnmatch.fnmatchcase(name, pattern.replace(":", ".")) for pattern in patterns):
+                return mark
+        return ""
+
+
 class Graph:
     """The calls of one program, followed backward from the functions that are asked about."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, declared: Declared | None = None) -> None:
         self.program = program
+        self._declared = declared or Declared()
         self.resolver = Resolver(program)
         self.roots = Roots(self.resolver)
         self._verdicts: dict[tuple[str, int, int], Verdict] = {}
@@ -140,6 +158,12 @@ class Graph:
                 why = f"forks at line {site.line}"
         return (Step(function.qualname, path, function.line, why),) if why in _CHILD_SIDE or "forks" in why else ()
 
+    def at(self, path: str, line: int) -> Function | None:
+        """The innermost function around `line`, outside of all the module itself; None where there is no file."""
+        summary = self.program.summary(path)
+        around = [f for f in summary.functions if f.line <= line <= (f.end_line or line)] if summary else []
+        return max(around, key=lambda function: function.line, default=None)
+
     def function(self, path: str, line: int) -> Function | None:
         """The function whose `def` is at `line`; line 0 is the module itself."""
         summary = self.program.summary(path)
@@ -154,8 +178,10 @@ class Graph:
         return self._verdicts[key]
 
     def _decide(self, path: str, function: Function, budget: int) -> Verdict:
-        if function.mark:
-            return Verdict(path, function, 0 if function.mark == "worker-init" else None, f"marked `{function.mark}`")
+        mark = function.mark or self._declared.mark(self.program.module_name(path), function.qualname)
+        if mark:
+            depth = 0 if mark == "worker-init" else None
+            return Verdict(path, function, depth, f"declared `{mark}`", final=True)
         cut = self.roots.cut(path, function)
         if cut:
             return Verdict(path, function, None, cut, final=True)

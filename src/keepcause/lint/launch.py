@@ -87,9 +87,9 @@ def recognise(call: ast.Call, references: References, source: Source) -> Iterato
         target = keywords["worker_init_fn"]
         yield Launch(f"{_last(call.func)}(worker_init_fn={_text(target)})", _targets(target, references), line, True)
     if any(map(_SPAWN.fullmatch, called)):
-        target = keywords.get("fn") or keywords.get("entrypoint") or next(iter(call.args), None)
-        if target is not None:
-            yield Launch(f"{_last(call.func)}({_text(target)})", _targets(target, references), line)
+        started = keywords.get("fn") or keywords.get("entrypoint") or next(iter(call.args), None)
+        if started is not None:
+            yield Launch(f"{_last(call.func)}({_text(started)})", _targets(started, references), line)
     if "os.fork" in called:
         body = _child_branch(call, source)
         child = (body[0].lineno, body[-1].end_lineno or 0) if body else (0, 0)
@@ -137,7 +137,7 @@ def _actors(call: ast.Call, references: References) -> Iterator[Launch]:
 
 
 def _polled(call: ast.Call, source: Source) -> Iterator[Launch]:
-    """`handle.method.remote()` in a function that asks whether an actor is ready: the method belongs to its start-up."""
+    """`handle.method.remote()` in a function that asks whether an actor is ready: that method is start-up."""
     match call.func:
         case ast.Attribute(value=ast.Attribute(attr=method), attr="remote"):
             function = source.function(call)

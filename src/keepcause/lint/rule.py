@@ -54,7 +54,7 @@ class Rule:
         """The findings at `node`, which is one of `nodes`."""
         raise NotImplementedError
 
-    def found(self, node: ast.stmt, source: Source, fix: Fix | str, message: str = "") -> Finding:
+    def found(self, node: ast.stmt, source: Source, fix: Fix | str, message: str = "", raised: str = "") -> Finding:
         """A finding that reports and covers the statement `node`; `fix` may be the reason why there is none."""
         span = source.span(node)
         function = source.function(node)
@@ -66,6 +66,7 @@ class Rule:
             function=function.lineno if function else 0,
             fix=fix if isinstance(fix, Fix) else None,
             no_fix=fix if isinstance(fix, str) else "",
+            raised=raised,
         )
 
     @classmethod

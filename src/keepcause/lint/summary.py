@@ -116,11 +116,12 @@ class _Summarizer:
 
     def _note_attributes(self, node: ast.AST) -> None:
         """Remember what is assigned to `self.x`."""
+        targets: list[ast.expr]
         match node:
             case ast.Assign(targets=targets, value=value):
                 annotation = None
-            case ast.AnnAssign(target=target, annotation=annotation, value=value):
-                targets = [target]
+            case ast.AnnAssign(target=one, annotation=annotation, value=value):
+                targets = [one]
             case _:
                 return
         for target in targets:
@@ -130,8 +131,9 @@ class _Summarizer:
             if not owners:
                 continue
             values = self.scopes.references(value) if value else ()
-            classes = annotated_classes(annotation) if annotation else ()
-            values += tuple(f"{r}()" for named in classes for r in self.scopes.references(named))
+            if annotation is not None:
+                named = annotated_classes(annotation)
+                values += tuple(f"{r}()" for each in named for r in self.scopes.references(each))
             for owner in owners if values else ():
                 known = self.attributes.setdefault(owner[1:-2], {})
                 known[target.attr] = tuple(dict.fromkeys(known.get(target.attr, ()) + values))
