@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flake8.violation import Violation
+from flake8.violation import Violation  # type: ignore[import-untyped]
 from hypothesis import example, given
 from hypothesis import strategies as st
 
