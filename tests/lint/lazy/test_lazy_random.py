@@ -73,7 +73,7 @@ GUARDS = [
     "for each in arg:\n    seen.append(each)\n    break",
     "try:\n    len(arg)\nexcept TypeError:\n    pass",
 ]
-CHANGES = ["it = map(str, KNOWN)", "base = [7]", "base = iter(arg)", "base = it"]
+CHANGES = ["it = map(str, KNOWN)", "base = [7]", "base = iter(arg)", "base = it", "base.append(5)", "arg.append(4)"]
 BEFORE = [
     "pass",
     "seen.append(any(it))",
@@ -89,7 +89,6 @@ BEFORE = [
     "seen.append([1 in it for _ in KNOWN])",
     "for left, right in zip(it, KNOWN):\n    seen.append(left)",
     "seen.extend(it)",
-    "arg.append(4)",
     "KNOWN = list(it)",
     "it = it if flag else map(str, base)",
     "other = it",
@@ -99,7 +98,6 @@ BEFORE = [
     "if flag:\n    it = map(str, KNOWN)",
     "if flag:\n    seen.append(all(it))",
     "if flag:\n    seen.append(sorted(map(str, it)))\nelse:\n    seen.append(tuple(it))",
-    "base.append(5)",
     *CHANGES,
     "with contextlib.suppress(ZeroDivisionError):\n    seen.append(sum(1 for _ in it))",
     "try:\n    seen.append(max(map(str, it)))\nfinally:\n    seen.append(0)",
