@@ -44,13 +44,12 @@ class LazyRule(Rule):
             fix = "a test may mean what it says"
         statement = source.statement(shown.node)
         finding = self.found(statement, source, fix, message)
-        header: ast.AST = shown.node
-        while source.parents[header] is not statement:
-            header = source.parents[header]
-        if not hasattr(statement, "body") or not isinstance(header, ast.expr | ast.withitem):
+        if not hasattr(statement, "body"):
             return finding
-        last = header.context_expr if isinstance(header, ast.withitem) else header
-        end = source.span(last)
+        header, up = shown.node, source.parents[shown.node]
+        while up is not statement:
+            header, up = (up if isinstance(up, ast.expr) else header), source.parents[up]
+        end = source.span(header)
         span = replace(finding.span, end_line=end.end_line, end_column=end.end_column)
         return replace(finding, span=span, statement=span)
 

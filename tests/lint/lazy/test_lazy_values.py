@@ -290,6 +290,12 @@ def test_a_finding_in_a_header_covers_the_header_alone() -> None:
     assert finding.no_fix == "it stands in the header of a compound statement"
 
 
+def test_a_finding_in_a_default_covers_the_header_alone() -> None:
+    source = Source(b"def run(error=ValueError(f'{map(str, ())}')):\n    pass\n", "program.py")
+    [finding] = lint_single_file(source, SETTINGS)
+    assert finding.statement.line == finding.statement.end_line == 1
+
+
 def test_a_test_keeps_its_text() -> None:
     source = Source(b"assert x, f'{map(str, ())}'\n", "tests/test_names.py")
     [finding] = lint_single_file(source, SETTINGS)
