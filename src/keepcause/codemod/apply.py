@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from keepcause.codemod.edits import Located, Part, cut, locate, render
-from keepcause.codemod.verify import RefusedError, check_findings, check_text, slot, statements
-from keepcause.lint.finding import Finding
+from keepcause.codemod.verify import RefusedError, check_findings, check_text, lines_of, slot, statements
+from keepcause.lint.finding import EditKind, Finding
 from keepcause.lint.source import Source, SourceError, decode
 
 if TYPE_CHECKING:
@@ -123,6 +123,8 @@ class _Pass:
         if statement is None:
             raise RefusedError("there is no statement at the fix's place")
         try:
+            if edit.kind is EditKind.DROP_STATEMENT:
+                lines_of(self._source, edit.statement)  # refuses before anything is made
             if edit.statement not in self._parts:
                 self._parts[edit.statement] = cut(self._source, statement)
             return locate(self._parts[edit.statement], statement, edit)
@@ -157,6 +159,11 @@ class _Pass:
         splices = []
         for span, here in by_part.items():
             part = self._parts[span]
+            if any(each.edit.kind is EditKind.DROP_STATEMENT for each in here) and (
+                lines := lines_of(self._source, span)
+            ):
+                splices.append((lines.start, lines.stop, ""))
+                continue
             old, new = self._source.text[part.place], render(part, here)
             start = _common(old, new)
             end = _common(old[start:][::-1], new[start:][::-1])

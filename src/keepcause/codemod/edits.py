@@ -156,7 +156,8 @@ def _candidates(part: Part, statement: ast.AST, edit: Edit) -> Iterator[cst.CSTN
     if edit.kind is EditKind.BIND_CAUGHT:
         return (node for node in nodes if isinstance(node, cst.ExceptHandler | cst.ExceptStarHandler))
     if not edit.target:
-        return (node for node in nodes if isinstance(node, cst.Raise))
+        kinds = (cst.Assign, cst.Expr) if edit.kind is EditKind.DROP_STATEMENT else (cst.Raise,)
+        return (node for node in nodes if isinstance(node, kinds))
     value = follow(statement, slot(edit))
     if edit.kind is EditKind.LIST_FIELD:
         fields = (node for node in nodes if isinstance(node, cst.FormattedStringExpression))
@@ -183,6 +184,8 @@ def _changes(edit: Edit) -> Iterator[Change]:
             yield drop_cause
         case EditKind.RERAISE:
             yield reraise
+        case EditKind.DROP_STATEMENT:
+            yield to_pass
         case EditKind.LIST_FIELD:
             for listed in _WAYS[way(edit)]:
                 yield partial(list_field, listed=listed, escape=False)
@@ -218,6 +221,11 @@ def drop_cause(statement: cst.Raise) -> cst.CSTNode:
 def reraise(statement: cst.Raise) -> cst.CSTNode:
     """`raise e from None` -> `raise`."""
     return statement.with_changes(exc=None, cause=None, whitespace_after_raise=cst.SimpleWhitespace(""))
+
+
+def to_pass(statement: cst.Assign | cst.Expr) -> cst.CSTNode:
+    """`a.b = c` -> `pass`; where its line can go with it, the line goes instead."""
+    return cst.Pass(semicolon=statement.semicolon)
 
 
 def list_call(value: cst.BaseExpression) -> cst.BaseExpression:

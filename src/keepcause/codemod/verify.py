@@ -77,8 +77,50 @@ def intend(statement: ast.AST, edits: Iterable[Edit]) -> None:
             _intend_list(statement, edit)
         elif edit.kind is EditKind.BIND_CAUGHT:
             _intend_name(statement, edit.text)
+        elif edit.kind is EditKind.DROP_STATEMENT:
+            _intend_pass(statement)
         else:
             _intend_cause(statement, edit)
+
+
+def _intend_pass(statement: ast.AST) -> None:
+    if not isinstance(statement, ast.Assign | ast.Expr):
+        raise RefusedError("not a statement that may go")
+    statement.__class__ = ast.Pass  # type: ignore[assignment]  # whoever holds the node has to see the change
+
+
+def lines_of(source: Source, span: Span) -> slice | None:
+    """The lines that a dropped statement takes with it, as offsets; None where `pass` has to take its place.
+
+    Raises RefusedError where a comment stands behind the statement.
+    """
+    statement = next(node for node in statements(source.tree) if source.span(node) == span)
+    first, last = source.lines[span.line - 1], source.lines[span.end_line - 1]
+    if last[span.end_column :].lstrip(" \t;").startswith("#"):
+        raise RefusedError("a comment would be lost")
+    block = next(
+        block for name in _BLOCKS for block in [getattr(source.parents[statement], name, [])] if statement in block
+    )
+    continued = span.line > 1 and source.lines[span.line - 2].endswith("\\")
+    alone = not first[: span.column].strip() and not last[span.end_column :].strip() and not continued
+    if len(block) == 1 or not alone:
+        return None
+    starts = source.line_starts
+    end = starts[span.end_line] if span.end_line < len(starts) else len(source.text)
+    return slice(starts[span.line - 1], end)
+
+
+def _gone(source: Source, edits: Iterable[Edit]) -> set[Span]:
+    """The statements that take their lines with them."""
+    dropped = {edit.statement for edit in edits if edit.kind is EditKind.DROP_STATEMENT}
+    return {span for span in dropped if lines_of(source, span) is not None}
+
+
+def _without(tree: ast.Module, gone: list[Statement]) -> None:
+    for node in ast.walk(tree) if gone else ():
+        for name in _BLOCKS:
+            if block := getattr(node, name, None):
+                block[:] = [statement for statement in block if statement not in gone]
 
 
 def _intend_name(handler: ast.AST, name: str) -> None:
@@ -180,21 +222,25 @@ def check_text(source: Source, edits: Iterable[Edit], data: bytes) -> Source:
     except SourceError as error:
         raise RefusedError(f"the result can't be parsed: {error.reason}") from error
     by_span: dict[Span, list[Edit]] = {}
+    edits = list(edits)
+    gone = _gone(source, edits)
     for edit in edits:
         by_span.setdefault(edit.statement, []).append(edit)
-    before = {source.span(node): index for index, node in enumerate(statements(source.tree))}
+    spans = [source.span(node) for node in statements(source.tree)]
+    before = {span: index for index, span in enumerate(spans)}
     if not by_span.keys() <= before.keys():
         raise RefusedError("there is no statement at the fix's place")
     intended = parse(source.text)
     after = list(statements(intended))
     for span, here in by_span.items():
         intend(after[before[span]], here)
+    _without(intended, [after[before[span]] for span in gone])
     if not same(intended, repaired.tree):
         raise RefusedError("the result differs from the original elsewhere")
-    after = list(statements(repaired.tree))
-    for span, here in by_span.items():
-        for edit in here:
-            _check_handler(source, span, repaired, after[before[span]], edit)
+    kept = dict(zip([span for span in spans if span not in gone], statements(repaired.tree), strict=True))
+    for span in by_span.keys() - gone:
+        for edit in by_span[span]:
+            _check_handler(source, span, repaired, kept[span], edit)
     return repaired
 
 
@@ -227,12 +273,15 @@ def check_findings(
     source: Source, found: Iterable[Finding], applied: Iterable[Finding], repaired: Source, now: Iterable[Finding]
 ) -> None:
     """Raise RefusedError unless the applied findings are gone from the repaired file and no new one came."""
-    expected = _places(source, found) - _places(source, applied)
-    for code, _ in _places(repaired, now) - expected:
+    applied = list(applied)
+    gone = _gone(source, [edit for finding in applied if finding.fix for edit in finding.fix.edits])
+    expected = _places(source, found, gone) - _places(source, applied, gone)
+    for code, _ in _places(repaired, now, set()) - expected:
         raise RefusedError(f"the result still has, or newly has, a {code} finding")
 
 
-def _places(source: Source, findings: Iterable[Finding]) -> Counter[tuple[str, int]]:
+def _places(source: Source, findings: Iterable[Finding], gone: set[Span]) -> Counter[tuple[str, int]]:
     """Each finding's code with the number of statements that start before it: edits move columns, not these."""
-    starts = sorted((span.line, span.column) for span in map(source.span, statements(source.tree)))
+    spans = {source.span(node) for node in statements(source.tree)} - gone
+    starts = sorted((span.line, span.column) for span in spans)
     return Counter((f.code, bisect_right(starts, (f.statement.line, f.statement.column))) for f in findings)
