@@ -26,7 +26,7 @@ HEADINGS = ["What it does", "Why it is bad", "Bad", "Good", "Fix safety"]
 MAY_IMPORT = {
     "runtime": {"runtime"},
     "lint": {"lint"},
-    "codemod": {"lint", "codemod"},
+    "codemod": {"lint", "config", "codemod"},
     "report": {"lint", "report"},
     "config": {"lint"},
     "flake8": {"lint", "config"},
