@@ -64,7 +64,7 @@ def test_a_rule_is_documented(rule: Rule) -> None:
     assert (folder / "good.py").is_file()
     assert (folder / "bad.fixed.py").is_file() or rule.fixes == "none"
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(rf"^- Rule {rule.code} `{rule.name}`: ", changelog, re.MULTILINE)
+    assert re.search(rf"^- Rule {rule.code} `{rule.name}`[,:] ", changelog, re.MULTILINE)
     file = f"{rule.code.lower()}_{rule.name.replace('-', '_')}.py"
     assert Path(sys.modules[type(rule).__module__].__file__ or "").name == file
 
