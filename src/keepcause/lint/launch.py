@@ -118,22 +118,18 @@ def _is_pool(function: ast.expr, called: tuple[str, ...]) -> bool:
 
 def _actors(call: ast.Call, references: References) -> Iterator[Launch]:
     """`Actor.remote()`, `Actor.options(...).remote()`, `ray.remote(Actor)`, `ray.remote(**options)(Actor)`."""
-    match call.func:
-        case ast.Attribute(value=started, attr="remote"):
-            if (
-                isinstance(started, ast.Call)
-                and isinstance(started.func, ast.Attribute)
-                and started.func.attr == "options"
-            ):
-                started = started.func.value
-            targets = tuple(r for r in references(started) if _names_class(r))
-            if targets:
-                yield Launch(f"{_text(started)}.remote()", targets, call.lineno, True)
-            return
     if any(reference in ("ray.remote", "ray.remote()") for reference in references(call.func)):
-        targets = tuple(r for argument in call.args[:1] for r in references(argument) if _names_class(r))
-        if targets:
-            yield Launch(f"ray.remote({_text(call.args[0])})", targets, call.lineno, True)
+        started = next(iter(call.args), None)
+        how = f"ray.remote({_text(started)})" if started else ""
+    elif isinstance(call.func, ast.Attribute) and call.func.attr == "remote":
+        started = call.func.value
+        if isinstance(started, ast.Call) and isinstance(started.func, ast.Attribute) and started.func.attr == "options":
+            started = started.func.value
+        how = f"{_text(started)}.remote()"
+    else:
+        return
+    if targets := tuple(r for r in references(started) if _names_class(r)) if started else ():
+        yield Launch(how, targets, call.lineno, True)
 
 
 def _polled(call: ast.Call, source: Source) -> Iterator[Launch]:
