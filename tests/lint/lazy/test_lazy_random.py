@@ -73,7 +73,16 @@ GUARDS = [
     "for each in arg:\n    seen.append(each)\n    break",
     "try:\n    len(arg)\nexcept TypeError:\n    pass",
 ]
-CHANGES = ["it = map(str, KNOWN)", "base = [7]", "base = iter(arg)", "base = it", "base.append(5)", "arg.append(4)"]
+CHANGES = [
+    "it = map(str, KNOWN)",
+    "it = it if flag else map(str, base)",
+    "base = [7]",
+    "base = iter(arg)",
+    "base = it",
+    "base.append(5)",
+    "arg.append(4)",
+]
+"""What may change the items, so that it is not known how many there are."""
 BEFORE = [
     "pass",
     "seen.append(any(it))",
@@ -90,7 +99,6 @@ BEFORE = [
     "for left, right in zip(it, KNOWN):\n    seen.append(left)",
     "seen.extend(it)",
     "KNOWN = list(it)",
-    "it = it if flag else map(str, base)",
     "other = it",
     "seen.append(bool(it))",
     "it = list(it)",
