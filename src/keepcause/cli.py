@@ -270,22 +270,35 @@ def _trace(options: argparse.Namespace) -> int:
     from keepcause.report import trace
 
     session = _Session(options)
-    named = [trace.target(path, options.roots) for path in options.paths]
-    for path, line in named:
-        if not options.roots and path.is_dir():
-            session.complain(
-                Trouble(str(path), "is a folder; name a file, or list a program's launch sites by --roots")
-            )
-        elif not path.exists():
-            session.complain(Trouble(str(path), "does not exist"))
-        else:
-            root = program_root(Path(os.path.abspath(path)))
-            graph = session.engine(path if path.is_dir() else path.parent).graph(root)
-            try:
-                sys.stdout.writelines(trace.roots(graph, path) if options.roots else trace.functions(graph, path, line))
-            except SourceError as error:
-                session.complain(Trouble(str(path), error.reason, error.line))
+    for place in _places(options):
+        if isinstance(place, Trouble):
+            session.complain(place)
+            continue
+        path, line = place
+        try:
+            graph = session.engine(path.parent).graph(program_root(Path(os.path.abspath(path))))
+            sys.stdout.writelines(trace.roots(graph, path) if options.roots else trace.functions(graph, path, line))
+        except SourceError as error:
+            session.complain(Trouble(str(path), error.reason, error.line))
     return session.exit_code(False)
+
+
+def _places(options: argparse.Namespace) -> Iterator[tuple[Path, int | None] | Trouble]:
+    """What `trace` is asked about: with --roots every file that the paths name, else each path with its line."""
+    if options.roots:
+        for found in expand(map(Path, options.paths)):
+            yield found if isinstance(found, Trouble) else (found, None)
+        return
+    from keepcause.report import trace
+
+    for text in options.paths:
+        path, line = trace.target(text)
+        if os.path.isdir(path):
+            yield Trouble(text, "is a folder; name a file, or list the launch sites in it by --roots")
+        elif not os.path.lexists(path):
+            yield Trouble(str(path), "does not exist")
+        else:
+            yield path, line
 
 
 def _rule(options: argparse.Namespace) -> int:

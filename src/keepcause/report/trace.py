@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from keepcause.lint.files import read
 from keepcause.lint.source import Source, SourceError
 from keepcause.report.text import printable, shown_path
 
@@ -14,24 +15,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.graph import Graph, Verdict
-    from keepcause.lint.summary import Function
+    from keepcause.lint.summary import Function, Summary
 
 _PLACE = re.compile(r"(?P<path>.+):(?P<line>[0-9]+)")
 
 
-def target(text: str, whole: bool) -> tuple[Path, int]:
-    """A file and a line of `FILE:LINE`; line 0 where none is named, or the text is a path as it is."""
-    place = None if whole or os.path.lexists(text) else _PLACE.fullmatch(text)
-    return (Path(place["path"]), int(place["line"])) if place else (Path(text), 0)
+def target(text: str) -> tuple[Path, int | None]:
+    """A file and a line of `FILE:LINE`; no line where none is named, or where the whole text is a path."""
+    place = None if os.path.lexists(text) else _PLACE.fullmatch(text)
+    return (Path(place["path"]), int(place["line"])) if place else (Path(text), None)
 
 
-def functions(graph: Graph, path: Path, line: int) -> Iterator[str]:
+def functions(graph: Graph, path: Path, line: int | None) -> Iterator[str]:
     """A paragraph for the function around `line`, or for each function of the file; raises SourceError."""
-    name = _name(graph, path)
-    summary = graph.program.summary(name)
-    if summary is None:
-        Source((graph.program.root / name).read_bytes(), name)
-        raise SourceError("nested too deeply to be checked")
+    name, summary = _name(graph, path), _summary(graph, path)
+    if line is not None and not 1 <= line <= (count := len(graph.program.data(name).splitlines())):
+        raise SourceError(f"has no line {line}: its lines are 1 to {count}")
     chosen = [graph.at(name, line)] if line else sorted(summary.functions, key=lambda function: function.line)
     for function in chosen:
         if function is not None and (line or function.line):
@@ -66,21 +65,32 @@ def _judgement(verdict: Verdict, line: int) -> str:
 
 
 def roots(graph: Graph, path: Path) -> Iterator[str]:
-    """A line for each launch site at or below `path`: where it is, how it was recognised, what it runs."""
-    top = Path(os.path.abspath(path))
-    for name in graph.program.paths:
-        if name not in graph.program.launchers or not (graph.program.root / name).is_relative_to(top):
-            continue
-        summary = graph.program.summary(name)
-        for function in summary.functions if summary else ():
-            for site in function.launches:
-                found = [where for reference in site.targets for where in graph.resolver.resolve(name, reference)]
-                runs = ", ".join(f"{d.what.qualname} ({_place(graph, d.path, d.what.line)})" for d in found)
-                yield f"{_place(graph, name, site.line)}: {printable(site.how)} -> {printable(runs) or 'unknown'}\n"
+    """A line for each launch site of a file: where it is, how it was recognised, what it runs; raises SourceError."""
+    name = _name(graph, path)
+    if name not in graph.program.launchers:
+        return
+    for function in _summary(graph, path).functions:
+        for site in function.launches:
+            found = [where for reference in site.targets for where in graph.resolver.resolve(name, reference)]
+            runs = ", ".join(f"{d.what.qualname} ({_place(graph, d.path, d.what.line)})" for d in found)
+            yield f"{_place(graph, name, site.line)}: {printable(site.how)} -> {printable(runs) or 'unknown'}\n"
 
 
 def _name(graph: Graph, path: Path) -> str:
+    """The file's name in its program."""
     return Path(os.path.abspath(path)).relative_to(graph.program.root).as_posix()
+
+
+def _summary(graph: Graph, path: Path) -> Summary:
+    """The file's summary; raises SourceError where it can't be read as Python."""
+    name = _name(graph, path)
+    if (summary := graph.program.summary(name)) is not None:
+        return summary
+    try:
+        Source(read(path), name)
+    except OSError as error:
+        raise SourceError(f"can't be read: {error.strerror or error}") from error
+    raise SourceError("nested too deeply to be checked")
 
 
 def _place(graph: Graph, path: str, line: int) -> str:
