@@ -84,13 +84,15 @@ def _name(graph: Graph, path: Path) -> str:
 def _summary(graph: Graph, path: Path) -> Summary:
     """The file's summary; raises SourceError where it can't be read as Python."""
     name = _name(graph, path)
-    if (summary := graph.program.summary(name)) is not None:
-        return summary
     try:
-        Source(read(path), name)
+        data = read(path)
     except OSError as error:
         raise SourceError(f"can't be read: {error.strerror or error}") from error
-    raise SourceError("nested too deeply to be checked")
+    summary = graph.program.summary(name)
+    if summary is None:
+        Source(data, name)
+        raise SourceError("nested too deeply to be checked")
+    return summary
 
 
 def _place(graph: Graph, path: str, line: int) -> str:
