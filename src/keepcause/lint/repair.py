@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from keepcause.lint.source import Source
     from keepcause.lint.texts import Shown
 
-_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise, ast.Assert, ast.Delete)
+_JOINED = (Via.CHARACTERS, Via.CONCATENATED)
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Raise, ast.Assert)
 
 
 def repair(shown: Shown, value: Lazy, source: Source) -> Fix | str:
@@ -33,13 +34,13 @@ def repair(shown: Shown, value: Lazy, source: Source) -> Fix | str:
     effect = listing(value, source)
     if effect.never:
         return effect.never
-    if value.is_async and not isinstance(_innermost(shown.node, source), ast.AsyncFunctionDef):
-        return "only an `async def` can list it"
+    if value.is_async and (refusal := _no_async(shown, value, source)):
+        return refusal
     match shown.node:
         case ast.Name() as name:
             return _of_name(shown, name, value, effect.doubt, source)
         case ast.Attribute() as attribute:
-            return _of_attribute(attribute, value, effect.doubt, source)
+            return _and_joined(shown, _of_attribute(attribute, value, effect.doubt, source), value, source)
     bound = isinstance(source.parents[shown.node], ast.NamedExpr)
     return _at_site(shown, value, "it gets a name as well" if bound else effect.doubt, source)
 
@@ -47,6 +48,27 @@ def repair(shown: Shown, value: Lazy, source: Source) -> Fix | str:
 def _innermost(node: ast.AST, source: Source) -> ast.AST | None:
     functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     return next((up for up in source.ancestors(node) if isinstance(up, functions)), None)
+
+
+def _no_async(shown: Shown, value: Lazy, source: Source) -> str:
+    """Why an asynchronous iterator can't be listed here."""
+    if not isinstance(_innermost(shown.node, source), ast.AsyncFunctionDef):
+        return "only an `async def` can list it"
+    if shown.via in _JOINED:
+        return "an asynchronous iterator can't be joined"
+    kinds = {found.is_async for origin in value.origins if (found := lazy(origin, source))}
+    return "it is asynchronous on some paths alone" if len(kinds) > 1 else ""
+
+
+def _and_joined(shown: Shown, at_binding: Fix | str, value: Lazy, source: Source) -> Fix | str:
+    """A fix at the binding, with what the text needs besides where a list would do no better in it."""
+    if isinstance(at_binding, str) or shown.via not in _JOINED:
+        return at_binding
+    at_site = _at_site(shown, value, "", source)
+    if isinstance(at_site, str):
+        return at_site
+    worse = at_site if at_binding.safety is Safety.SAFE else at_binding
+    return Fix(worse.safety, at_binding.title, (*at_binding.edits, *at_site.edits))
 
 
 # Where it is shown
@@ -116,7 +138,7 @@ def _fix(edits: Sequence[Edit], title: str, doubt: str) -> Fix:
 def _of_name(shown: Shown, name: ast.Name, value: Lazy, doubt: str, source: Source) -> Fix | str:
     flow, events = events_of(name, source)
     if not events:
-        return _of_shared_name(name, value, doubt, source)
+        return _and_joined(shown, _of_shared_name(name, value, doubt, source), value, source)
     starts = [each for event in events for each in flow.reaching(event, name.id)]
     others = [
         event
@@ -127,7 +149,7 @@ def _of_name(shown: Shown, name: ast.Name, value: Lazy, doubt: str, source: Sour
     ]
     if not others and not any(is_shared(each, name, source) for each in starts):
         return _at_site(shown, value, doubt, source)
-    return _where_bound(name, value, doubt, starts, source)
+    return _and_joined(shown, _where_bound(name, value, doubt, starts, source), value, source)
 
 
 def _of_shared_name(name: ast.Name, value: Lazy, doubt: str, source: Source) -> Fix | str:
