@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ def main() -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - it stays open as long as we run
+    # Syntax trees and scopes have no cycles and go when they are dropped; the collector would take as long as parsing.
+    gc.disable()
     try:
         from keepcause import cli
 

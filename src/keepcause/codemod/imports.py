@@ -58,7 +58,7 @@ def imported(
             if source.parents[source.statement(same[0].node)] is not source.tree:
                 raise RefusedError(f"`{local}` is imported only under a condition")
             return Imported(local)
-    if name in scopes.module.names():
+    if name in scopes.names_in(scopes.module):
         raise RefusedError(f"`{name}` means something else in this file")
     leading = _leading(source, at)
     for node in leading:

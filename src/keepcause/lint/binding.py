@@ -58,16 +58,7 @@ class Scope:
     uses: set[str] = field(default_factory=set)
     elsewhere: dict[str, Scope] = field(default_factory=dict)
     """Names declared `global` or `nonlocal`, with the scope that holds them."""
-    children: list[Scope] = field(default_factory=list)
     star_import: bool = False
-
-    def names(self) -> Iterator[str]:
-        """Every name that this scope or one inside it binds, uses or declares."""
-        yield from self.bindings
-        yield from self.uses
-        yield from self.elsewhere
-        for child in self.children:
-            yield from child.names()
 
     @property
     def function(self) -> Scope:
@@ -79,7 +70,10 @@ class Scope:
 
 
 class ScopeTree:
-    """The scopes of one module. One iterative walk builds them, so that deep nesting is no problem."""
+    """The scopes of one module. One iterative walk builds them, so that deep nesting is no problem.
+
+    Scopes know the scope around them but not those inside: without cycles a tree is freed as soon as it is dropped.
+    """
 
     def __init__(self, tree: ast.Module) -> None:
         self.module = Scope(tree, None, "")
@@ -131,13 +125,23 @@ class ScopeTree:
                 if not moved:
                     return
 
+    def names_in(self, scope: Scope) -> Iterator[str]:
+        """Every name that `scope` or one inside it binds, uses or declares."""
+        for inner in self.inside.values():
+            up: Scope | None = inner
+            while up is not None and up is not scope:
+                up = up.parent
+            if up is scope:
+                yield from inner.bindings
+                yield from inner.uses
+                yield from inner.elsewhere
+
     def _bind(self, name: str, scope: Scope, binding: Binding) -> None:
         home = scope.elsewhere.get(name, scope)
         home.bindings.setdefault(name, []).append(binding)
 
     def _open(self, node: ScopeNode, scope: Scope, name: str) -> Scope:
         inner = Scope(node, scope, f"{scope.qualname}.{name}" if scope.qualname else name)
-        scope.children.append(inner)
         self.inside[node] = inner
         return inner
 

@@ -152,7 +152,7 @@ def fresh_name(handler: ast.ExceptHandler, source: Source) -> str:
     The name is deleted when the handler ends, so handlers inside one another get different ones.
     """
     function = source.scopes.of[handler].function
-    taken = set(function.names())
+    taken = set(source.scopes.names_in(function))
     outer = [up for up in _within_scope(handler, source) if isinstance(up, ast.ExceptHandler) and up.name is None]
     names = [*_FRESH_NAMES, *(f"exc{number}" for number in range(1, len(taken) + len(outer) + 2))]
     if function.parent is None and function.star_import:

@@ -193,6 +193,9 @@ class Graph:
             return Verdict(path, function, None, "module level", final=True)
         if budget == 0:
             return Verdict(path, function, None, "too far from any root")
+        files = self._files_that_may_call(path, function)
+        if len(files) > _MOST_CALLERS:
+            return Verdict(path, function, None, f"a shared helper: {len(files)} files may call it", final=True)
         callers = self.callers(path, function)
         if not callers:
             return Verdict(path, function, None, "nothing in the program is seen to call it", final=True)
@@ -239,11 +242,14 @@ class Graph:
             self._callers[key] = tuple(self._find_callers(path, function)) if function.line else ()
         return self._callers[key]
 
+    def _files_that_may_call(self, path: str, function: Function) -> list[str]:
+        owner = self.resolver.class_of(path, function.owner)
+        return self.program.calling(searched_name(function, owner), self.resolver.words(path, function, owner), path)
+
     def _find_callers(self, path: str, function: Function) -> Iterator[Caller]:
         target = Located(path, function)
-        owner = self.resolver.class_of(path, function.owner)
-        name = searched_name(function, owner)
-        for candidate in self.program.calling(name, self.resolver.words(path, function, owner), path):
+        name = searched_name(function, self.resolver.class_of(path, function.owner))
+        for candidate in self._files_that_may_call(path, function):
             summary = self.program.summary(candidate)
             for caller in summary.functions if summary else ():
                 if (candidate, caller.line) == (path, function.line):

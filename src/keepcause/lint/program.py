@@ -36,6 +36,7 @@ class Program:
         self._data: dict[str, bytes] = {path: source.data for path, source in (given or {}).items()}
         self._sources = dict(given or {})
         self._summaries: dict[str, Summary | None] = {}
+        self._known_places: dict[tuple[str, frozenset[str]], dict[str, list[tuple[int, int]]]] = {}
 
     @classmethod
     def at(cls, root: Path) -> Program:
@@ -71,26 +72,35 @@ class Program:
         """How many files have been parsed and summarised so far."""
         return len(self._summaries)
 
-    def mentioning(self, name: str, words: Iterable[str], path: str) -> Iterator[str]:
+    def mentioning(self, name: str, words: Iterable[str], path: str) -> list[str]:
         """The files that have the identifier `name` in them: `path`, and those that import one of `words`."""
-        for found, _ in self._places(name, words, path):
-            yield found
+        return list(self._places(name, words, path))
 
-    def calling(self, name: str, words: Iterable[str], path: str) -> Iterator[str]:
+    def calling(self, name: str, words: Iterable[str], path: str) -> list[str]:
         """As `mentioning`, but only files that may call or hand on what is called `name`."""
-        for found, places in self._places(name, words, path):
-            data = self.data(found)
-            if any(_AFTER.match(data, end) or _BEFORE.search(data, max(0, start - 80), start) for start, end in places):
-                yield found
+        return [
+            found
+            for found, places in self._places(name, words, path).items()
+            if any(
+                _AFTER.match(self.data(found), end) or _BEFORE.search(self.data(found), max(0, start - 80), start)
+                for start, end in places
+            )
+        ]
 
-    def _places(self, name: str, words: Iterable[str], path: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-        needle = name.encode()
-        identifier = re.compile(re.escape(needle) + rb"(?!\w)")
+    def _places(self, name: str, words: Iterable[str], path: str) -> dict[str, list[tuple[int, int]]]:
         importing = self._importing
-        for found in sorted({path, *(p for word in words for p in importing.get(word.encode(), ()))}):
-            data = self.data(found)
-            if needle in data and (places := [match.span() for match in identifier.finditer(data)]):
-                yield found, places
+        candidates = {path, *(found for word in words for found in importing.get(word.encode(), ()))}
+        key = (name, frozenset(candidates))
+        if key not in self._known_places:
+            needle = name.encode()
+            identifier = re.compile(re.escape(needle) + rb"(?!\w)")
+            places = {
+                found: [match.span() for match in identifier.finditer(self.data(found))]
+                for found in sorted(candidates)
+                if needle in self.data(found)
+            }
+            self._known_places[key] = {found: spans for found, spans in places.items() if spans}
+        return self._known_places[key]
 
     @cached_property
     def launchers(self) -> frozenset[str]:
