@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint import startup
 from keepcause.lint.finding import Grade, Step, WorkerInit
-from keepcause.lint.resolve import Located, Resolver, last_name, searched_name
+from keepcause.lint.resolve import Located, Resolver, is_constructor, last_name
 from keepcause.lint.roots import ACTOR_START, BOOT_HOOK, PROCESS_RUN, Roots
 from keepcause.lint.summary import Class
 
@@ -123,7 +123,7 @@ class Graph:
         assert isinstance(raised.what, Class)
         name = raised.what.qualname.rpartition(".")[2]
         words = [self.program.module_name(raised.path).rpartition(".")[2], name]
-        for candidate in self.program.mentioning(name, words, raised.path):
+        for candidate in self.program.mentioning([name], words, raised.path):
             summary = self.program.summary(candidate)
             for function in summary.functions if summary else ():
                 for call in function.raises:
@@ -244,11 +244,15 @@ class Graph:
 
     def _files_that_may_call(self, path: str, function: Function) -> list[str]:
         owner = self.resolver.class_of(path, function.owner)
-        return self.program.calling(searched_name(function, owner), self.resolver.words(path, function, owner), path)
+        files = self.program.calling(self.resolver.names(function), self.resolver.words(path, function, owner), path)
+        if not is_constructor(function):
+            return files
+        derived = self.program.derived(last_name(function.owner))  # they call it behind `super()`
+        return sorted({*files, *(file for defining in derived.values() for file in defining)})
 
     def _find_callers(self, path: str, function: Function) -> Iterator[Caller]:
         target = Located(path, function)
-        name = searched_name(function, self.resolver.class_of(path, function.owner))
+        names = {*self.resolver.names(function), function.name}
         for candidate in self._files_that_may_call(path, function):
             summary = self.program.summary(candidate)
             for caller in summary.functions if summary else ():
@@ -257,8 +261,7 @@ class Graph:
                 lines = [
                     call.line
                     for call in caller.calls
-                    if last_name(call.reference) in (name, function.name)
-                    and self.resolver.runs(candidate, call.reference, target)
+                    if last_name(call.reference) in names and self.resolver.runs(candidate, call.reference, target)
                 ]
                 if lines:
                     yield Caller(candidate, caller, max(lines))

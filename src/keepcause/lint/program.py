@@ -14,7 +14,7 @@ from keepcause.lint.startup import is_test_path
 from keepcause.lint.summary import Summary, summarize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
 _SOURCE_FOLDERS = ("src", "lib", "python")
 _AFTER = re.compile(rb"\s*\(|\s+as\b|\s*\.\s*(?:remote|options)\b")
@@ -24,6 +24,8 @@ _BEFORE = re.compile(rb"(?:=|partial\s*\(|\bor|\belse)\s*(?:[\w.]+\.)?\Z")
 
 _IMPORT = re.compile(rb"import[ \t(*](?:[^\n(\\]|\\\r?\n)*(?:\([^)]*\))?")
 _WORD = re.compile(rb"\w+")
+_CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*(?:\(([^)]*)\))?[ \t]*:")
+_MOST_DERIVED = 32
 
 
 class Program:
@@ -47,6 +49,11 @@ class Program:
     def of_one_file(cls, source: Source) -> Program:
         """A program that is one file, named `source.path`."""
         return cls(Path(), [source.path], {source.path: source})
+
+    def offer(self, source: Source) -> None:
+        """Take over a parsed file, so that it need not be parsed again, if it is what stands on disk."""
+        if source.path not in self._summaries and source.data == self.data(source.path):
+            self._sources[source.path] = source
 
     def data(self, path: str) -> bytes:
         """The file's bytes; empty where it can't be read, so that other files are still linked."""
@@ -72,35 +79,78 @@ class Program:
         """How many files have been parsed and summarised so far."""
         return len(self._summaries)
 
-    def mentioning(self, name: str, words: Iterable[str], path: str) -> list[str]:
-        """The files that have the identifier `name` in them: `path`, and those that import one of `words`."""
-        return list(self._places(name, words, path))
+    def mentioning(self, names: Iterable[str], words: Iterable[str], path: str) -> list[str]:
+        """The files with one of the identifiers `names`: `path`, and those that import or define one of `words`."""
+        return list(self._places(names, words, path))
 
-    def calling(self, name: str, words: Iterable[str], path: str) -> list[str]:
-        """As `mentioning`, but only files that may call or hand on what is called `name`."""
+    def calling(self, names: Iterable[str], words: Iterable[str], path: str) -> list[str]:
+        """As `mentioning`, but only files that may call or hand on what is called so."""
         return [
             found
-            for found, places in self._places(name, words, path).items()
+            for found, places in self._places(names, words, path).items()
             if any(
                 _AFTER.match(self.data(found), end) or _BEFORE.search(self.data(found), max(0, start - 80), start)
                 for start, end in places
             )
         ]
 
-    def _places(self, name: str, words: Iterable[str], path: str) -> dict[str, list[tuple[int, int]]]:
-        importing = self._importing
-        candidates = {path, *(found for word in words for found in importing.get(word.encode(), ()))}
-        key = (name, frozenset(candidates))
+    def _places(self, names: Iterable[str], words: Iterable[str], path: str) -> dict[str, list[tuple[int, int]]]:
+        needles = tuple(name.encode() for name in names)
+        candidates = {path}
+        for word in map(str.encode, words):
+            candidates.update(self._importing.get(word, ()), self._defining.get(word, ()))
+        key = (needles, frozenset(candidates))
         if key not in self._known_places:
-            needle = name.encode()
-            identifier = re.compile(re.escape(needle) + rb"(?!\w)")
+            identifier = re.compile(rb"(?:%b)(?!\w)" % b"|".join(map(re.escape, needles)))
             places = {
                 found: [match.span() for match in identifier.finditer(self.data(found))]
                 for found in sorted(candidates)
-                if needle in self.data(found)
+                if any(needle in self.data(found) for needle in needles)
             }
             self._known_places[key] = {found: spans for found, spans in places.items() if spans}
         return self._known_places[key]
+
+    def derived(self, name: str) -> dict[str, list[str]]:
+        """The classes that inherit from one called `name`, by what their headers say -> the files that define them.
+
+        Empty for a base of very many: only what they call one by one could tell them from those of other bases.
+        """
+        found: dict[bytes, list[str]] = {}
+        pending = [name.encode()]
+        while pending:
+            for derived in sorted(self._deriving.get(pending.pop(), ())):
+                if derived not in found:
+                    found[derived] = self._defining[derived]
+                    pending.append(derived)
+            if len(found) > _MOST_DERIVED:
+                return {}
+        return {derived.decode(): files for derived, files in found.items()}
+
+    @cached_property
+    def _headers(self) -> list[tuple[str, bytes, set[bytes]]]:
+        """The file, the name and the words of the bases of each class."""
+        return [
+            (path, match[1], set(_WORD.findall(match[2] or b"")))
+            for path in self.paths
+            for match in _CLASS.finditer(self.data(path))
+        ]
+
+    @cached_property
+    def _defining(self) -> dict[bytes, list[str]]:
+        """The name of each class -> the files that define one."""
+        defining: dict[bytes, list[str]] = {}
+        for path, name, _ in self._headers:
+            defining.setdefault(name, []).append(path)
+        return defining
+
+    @cached_property
+    def _deriving(self) -> dict[bytes, set[bytes]]:
+        """Each word that stands for a base -> the names of the classes that inherit from it."""
+        deriving: dict[bytes, set[bytes]] = {}
+        for _, name, bases in self._headers:
+            for base in bases:
+                deriving.setdefault(base, set()).add(name)
+        return deriving
 
     @cached_property
     def launchers(self) -> frozenset[str]:

@@ -99,7 +99,7 @@ class Resolver:
         if isinstance(definition.what, Function):
             if called and rest:
                 for returned in definition.what.returns:
-                    yield from self.resolve(definition.path, ".".join([f"{returned}()", *rest]))
+                    yield from self.resolve(definition.path, ".".join([returned, *rest]))
             elif not called:
                 yield definition
             return
@@ -213,13 +213,21 @@ class Resolver:
             and Located(found.path, base) in self.ancestors(Located(target.path, derived))
         )
 
+    def names(self, function: Function) -> list[str]:
+        """The names by which `function` is called: a constructor by its class, or one that inherits from it."""
+        if not is_constructor(function):
+            return [function.name]
+        name = last_name(function.owner)
+        return [name, *self.program.derived(name)]
+
     def words(self, path: str, function: Function, owner: Class | None) -> list[str]:
         """Words of which another file must import one to mean this function: its module's, its own, its family's."""
         module = self.program.module_name(path).rpartition(".")[2]
         if owner is None:
             return [module, function.name]
-        family = [owner.qualname, *self.base_names(Located(path, owner))]
-        return [module, *(last_name(name) for name in family)]
+        name = last_name(owner.qualname)
+        bases = [last_name(base) for base in self.base_names(Located(path, owner))]
+        return [module, name, *bases, *self.program.derived(name)]
 
 
 def last_name(reference: str) -> str:
@@ -227,8 +235,6 @@ def last_name(reference: str) -> str:
     return reference.rpartition(".")[2].lstrip(":")
 
 
-def searched_name(function: Function, owner: Class | None) -> str:
-    """The name that a file has to have in it to run `function`: a constructor is called by its class's."""
-    if owner is not None and function.name in _CONSTRUCTORS:
-        return owner.qualname.rpartition(".")[2]
-    return function.name
+def is_constructor(function: Function) -> bool:
+    """Whether a method runs when its class is called."""
+    return bool(function.owner) and function.name in _CONSTRUCTORS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from keepcause.lint import launch, startup
-from keepcause.lint.resolve import Located, searched_name
+from keepcause.lint.resolve import Located
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,12 +39,14 @@ class Roots:
         """The launch sites, with their files, that run `function` in a worker."""
         target = Located(path, function)
         owner = self.resolver.class_of(path, function.owner)
-        name = searched_name(function, owner)
+        names = self.resolver.names(function)
         launchers = (
-            [*self.program.mentioning(name, self.resolver.words(path, function, owner), path)] if function.line else []
+            [*self.program.mentioning(names, self.resolver.words(path, function, owner), path)] if function.line else []
         )
         if owner is not None and self.resolver.is_actor(Located(path, owner)):
-            launchers += [p for p in self.program.launchers if f".{name}.remote".encode() in self.program.data(p)]
+            launchers += [
+                p for p in self.program.launchers if f".{function.name}.remote".encode() in self.program.data(p)
+            ]
         for launcher in sorted({*launchers} & {*self.program.launchers}):
             summary = self.program.summary(launcher)
             for starter in summary.functions if summary else ():

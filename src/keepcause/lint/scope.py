@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import itertools
 from typing import TYPE_CHECKING
 
@@ -134,19 +135,17 @@ class Scopes(ScopeTree):
                 yield f":{owner.qualname}" + ("" if is_class else "()")
                 return
         if parameter.annotation is not None:
-            for annotation in annotated_classes(parameter.annotation):
-                for reference in self._annotation(annotation, function, names):
-                    yield f"{reference}()"
+            yield from self._annotated(parameter.annotation, names)
 
-    def _annotation(self, annotation: ast.expr, function: Scope, names: int) -> Iterator[str]:
-        match annotation:
-            case ast.Constant(value=str(text)):
-                head, *rest = text.split(".")
-                if all(part.isidentifier() for part in (head, *rest)):
-                    for base in self._named(head, function.parent or self.module, names, annotation):
-                        yield ".".join((base, *rest))
-            case _:
-                yield from self._references(annotation, names)
+    def annotated(self, annotation: ast.expr) -> tuple[str, ...]:
+        """References to what may be an instance of what `annotation` names."""
+        return tuple(self._annotated(annotation, _MOST_NAMES))
+
+    def _annotated(self, annotation: ast.expr, names: int) -> Iterator[str]:
+        for dotted in _annotated_classes(annotation):
+            head, dot, rest = dotted.partition(".")
+            for base in self._named(head, self.of[annotation], names, annotation):
+                yield f"{base}{dot}{rest}()"
 
     def owner(self, scope: Scope) -> Scope | None:
         """The class whose method `scope` is in, however deeply nested; None outside of classes."""
@@ -156,14 +155,20 @@ class Scopes(ScopeTree):
         return current
 
 
-def annotated_classes(annotation: ast.expr) -> Iterator[ast.expr]:
+def _annotated_classes(annotation: ast.expr) -> Iterator[str]:
     """The classes that an annotation names: `X`, `"X"`, `X | None`, `Optional[X]`; not what containers hold."""
     match annotation:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            yield from annotated_classes(left)
-            yield from annotated_classes(right)
+            yield from _annotated_classes(left)
+            yield from _annotated_classes(right)
         case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner) if name in _TYPING_CHOICES:
             for choice in inner.elts if isinstance(inner, ast.Tuple) else [inner]:
-                yield from annotated_classes(choice)
-        case ast.Name() | ast.Attribute() | ast.Constant(value=str()):
-            yield annotation
+                yield from _annotated_classes(choice)
+        case ast.Constant(value=str(text)):
+            with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+                yield from _annotated_classes(ast.parse(text.strip(), mode="eval").body)
+        case ast.Name(id=name):
+            yield name
+        case ast.Attribute(value=value, attr=attr):
+            for base in _annotated_classes(value):
+                yield f"{base}.{attr}"

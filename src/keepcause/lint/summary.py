@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint import launch
-from keepcause.lint.scope import Kind, annotated_classes
+from keepcause.lint.scope import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,8 +132,7 @@ class _Summarizer:
                 continue
             values = self.scopes.references(value) if value else ()
             if annotation is not None:
-                named = annotated_classes(annotation)
-                values += tuple(f"{r}()" for each in named for r in self.scopes.references(each))
+                values += self.scopes.annotated(annotation)
             for owner in owners if values else ():
                 known = self.attributes.setdefault(owner[1:-2], {})
                 known[target.attr] = tuple(dict.fromkeys(known.get(target.attr, ()) + values))
@@ -161,11 +160,10 @@ class _Summarizer:
         for name, bindings in scope.bindings.items():
             values = tuple(r for b in bindings if b.value is not None for r in self.references(b.value))
             annotations = tuple(
-                f"{r}()"
+                reference
                 for b in bindings
                 if isinstance(b.node, ast.Name) and isinstance(up := self.source.parents[b.node], ast.AnnAssign)
-                for part in annotated_classes(up.annotation)
-                for r in self.references(part)
+                for reference in self.scopes.annotated(up.annotation)
             )
             if values or annotations:
                 attributes.setdefault(name, tuple(dict.fromkeys(values + annotations)))
@@ -180,7 +178,7 @@ class _Summarizer:
             launches += launch.recognise(call, self._resolved, self.source)
         if isinstance(node, ast.Module):
             return Function("<module>", 0, 0, "", (), (), tuple(calls), tuple(launches), "", ())
-        returns = [r for part in annotated_classes(node.returns) for r in self.references(part)] if node.returns else []
+        returns = self.scopes.annotated(node.returns) if node.returns else ()
         parent = scope.parent
         owner = parent.qualname if parent is not None and isinstance(parent.node, ast.ClassDef) else ""
         mark = _MARK.search(self.source.lines[node.lineno - 1])
@@ -190,7 +188,7 @@ class _Summarizer:
             node.end_lineno or node.lineno,
             owner,
             self._decorators(node),
-            tuple(returns),
+            returns,
             tuple(dict.fromkeys(calls)),
             tuple(launches),
             mark["mark"] if mark else "",
