@@ -153,7 +153,7 @@ class Graph:
             root = Step(site.how, launcher, site.line, LAUNCH_SITE)
             return root, Step(function.qualname, path, function.line, "launch target")
         why = self.roots.named(path, function)
-        for site in function.launches:
+        for site in self.roots.sites(path, function):
             if site.child[0] <= at <= site.child[1]:
                 why = f"forks at line {site.line}"
         return (Step(function.qualname, path, function.line, why),) if why in _CHILD_SIDE or "forks" in why else ()
@@ -225,8 +225,8 @@ class Graph:
         return Verdict(path, function, None, why, callers=callers, final=all(v.final for v in verdicts))
 
     def _root(self, path: str, function: Function) -> Verdict | None:
-        if function.launches:
-            first = function.launches[0]
+        if sites := self.roots.sites(path, function):
+            first = sites[0]
             return Verdict(path, function, 0, f"starts workers: {first.how} at line {first.line}", since=first.line)
         if why := self.roots.named(path, function) or self.roots.driving(function):
             return Verdict(path, function, 0, why)

@@ -46,6 +46,7 @@ _SIGNS = tuple(
 )
 ACTOR = "?"
 """Stands in a target for an actor of unknown class."""
+_NO_PROCESSES = ("psutil.", "threading.", "multiprocessing.dummy")
 _WAITS = frozenset({"wait", "join", "result", "get"})
 _CLASS_NAME = re.compile(r"_*[A-Z]\w*[a-z]\w*|_*[A-Z]")
 
@@ -61,6 +62,10 @@ class Launch:
     """What runs is the start-up alone (a pool initializer); otherwise it goes on to serve."""
     child: tuple[int, int] = (0, 0)
     """First and last line of what the launching function itself runs in the child, after a fork."""
+    by: tuple[str, ...] = ()
+    """What is called, where only the program can tell whether that is a process class."""
+    presumed: bool = True
+    """Whether it is taken for one where the program does not have it: an attribute of some context, not a name."""
 
 
 def may_launch(data: bytes) -> bool:
@@ -73,8 +78,11 @@ def recognise(call: ast.Call, references: References, source: Source) -> Iterato
     called = references(call.func)
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     line = call.lineno
-    if "target" in keywords and _is_process(call.func, called):
-        yield Launch(f"Process(target={_text(keywords['target'])})", _targets(keywords["target"], references), line)
+    if "target" in keywords and _may_be_process(call.func, called):
+        how = f"Process(target={_text(keywords['target'])})"
+        by = () if any(map(PROCESS.fullmatch, called)) else called
+        presumed = isinstance(call.func, ast.Attribute) and call.func.attr.endswith("Process")
+        yield Launch(how, _targets(keywords["target"], references), line, by=by, presumed=presumed)
     elif "target" in keywords and any(map(_THREAD.fullmatch, called)) and _is_waited_for(call, source):
         target = keywords["target"]
         yield Launch(f"Thread(target={_text(target)}), waited for", _targets(target, references), line)
@@ -98,15 +106,15 @@ def recognise(call: ast.Call, references: References, source: Source) -> Iterato
     yield from _polled(call, source)
 
 
-def _is_process(function: ast.expr, called: tuple[str, ...]) -> bool:
-    """Whether `function`, called with `target=`, is a Process class.
-
-    An attribute of that name counts on any object (a context from somewhere else), unless it is known to be another's.
-    """
+def _may_be_process(function: ast.expr, called: tuple[str, ...]) -> bool:
+    """Whether `function`, called with `target=`, is a process class or may be one by its spelling."""
     if any(map(PROCESS.fullmatch, called)):
         return True
-    known_otherwise = any(reference.startswith((":", "psutil.", "multiprocessing.dummy")) for reference in called)
-    return isinstance(function, ast.Attribute) and function.attr.endswith("Process") and not known_otherwise
+    if any(reference.startswith(_NO_PROCESSES) for reference in called):
+        return False
+    if isinstance(function, ast.Attribute) and function.attr.endswith("Process"):
+        return True
+    return bool(called) and _CLASS_NAME.fullmatch(_last(function)) is not None
 
 
 def _is_pool(function: ast.expr, called: tuple[str, ...]) -> bool:

@@ -25,7 +25,7 @@ _BEFORE = re.compile(rb"(?:=|partial\s*\(|\bor|\belse)\s*(?:[\w.]+\.)?\Z")
 _IMPORT = re.compile(rb"import[ \t(*](?:[^\n(\\]|\\\r?\n)*(?:\([^)]*\))?")
 _WORD = re.compile(rb"\w+")
 _CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*(?:\(([^)]*)\))?[ \t]*:")
-_MOST_DERIVED = 32
+_MOST_DERIVED = 2
 
 
 class Program:
@@ -38,7 +38,7 @@ class Program:
         self._data: dict[str, bytes] = {path: source.data for path, source in (given or {}).items()}
         self._sources = dict(given or {})
         self._summaries: dict[str, Summary | None] = {}
-        self._known_places: dict[tuple[str, frozenset[str]], dict[str, list[tuple[int, int]]]] = {}
+        self._known_places: dict[tuple[tuple[bytes, ...], frozenset[str]], dict[str, list[tuple[int, int]]]] = {}
 
     @classmethod
     def at(cls, root: Path) -> Program:

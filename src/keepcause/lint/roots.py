@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint import launch, startup
 from keepcause.lint.resolve import Located
+from keepcause.lint.summary import Class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,9 +51,20 @@ class Roots:
         for launcher in sorted({*launchers} & {*self.program.launchers}):
             summary = self.program.summary(launcher)
             for starter in summary.functions if summary else ():
-                for site in starter.launches:
+                for site in self.sites(launcher, starter):
                     if any(self.resolver.runs(launcher, reference, target) for reference in site.targets):
                         yield launcher, site
+
+    def sites(self, path: str, function: Function) -> list[Launch]:
+        """The launch sites in `function`, without calls of what the program knows to be no process class."""
+        return [site for site in function.launches if not site.by or self._starts_processes(path, site)]
+
+    def _starts_processes(self, path: str, site: Launch) -> bool:
+        found = [called for reference in site.by for called in self.resolver.resolve(path, reference)]
+        bases = [
+            base for called in found if isinstance(called.what, Class) for base in self.resolver.base_names(called)
+        ]
+        return any(map(launch.PROCESS.fullmatch, bases)) if found else site.presumed
 
     def named(self, path: str, function: Function) -> str:
         """Why `function` belongs to start-up by its name, its class or its decorators."""

@@ -70,7 +70,7 @@ def roots(graph: Graph, path: Path) -> Iterator[str]:
     if name not in graph.program.launchers:
         return
     for function in _summary(graph, path).functions:
-        for site in function.launches:
+        for site in graph.roots.sites(name, function):
             found = [where for reference in site.targets for where in graph.resolver.resolve(name, reference)]
             runs = ", ".join(f"{d.what.qualname} ({_place(graph, d.path, d.what.line)})" for d in found)
             yield f"{_place(graph, name, site.line)}: {printable(site.how)} -> {printable(runs) or 'unknown'}\n"
