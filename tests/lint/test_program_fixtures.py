@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 PROJECTS = Path(__file__).parents[1] / "fixtures" / "projects"
 NAMES = sorted(path.name for path in PROJECTS.iterdir() if path.is_dir())
-EXPECTED = re.compile(r"from None {2}# (?:worker-init: (?P<path>.+)|not worker-init: (?P<reason>.+)|(?P<none>no finding))")
+EXPECTED = re.compile(
+    r"from None {2}# (?:worker-init: (?P<path>.+)|not worker-init: (?P<reason>.+)|(?P<none>no finding))"
+)
 PLACE = re.compile(r" at line \d+(?: of \S+)?")
 STEP = re.compile(r" {4}\S")
 HEADER = re.compile(r"(?P<path>\S+?):(?P<line>\d+): (?P<name>\S+)")

@@ -17,6 +17,7 @@ import ast
 import builtins
 import contextlib
 import itertools
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import Binding as Binding
@@ -43,6 +44,15 @@ class Scopes(ScopeTree):
     def __init__(self, tree: ast.Module) -> None:
         super().__init__(tree)
         self._known: dict[ast.AST, tuple[str, ...]] = {}
+
+    @cached_property
+    def stars(self) -> tuple[str, ...]:
+        """The modules of which all names are imported, with leading dots where they are relative."""
+        return tuple(
+            "." * node.level + (node.module or "")
+            for node in self.nodes.get(ast.ImportFrom, ())
+            if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
+        )
 
     def lookup(self, name: str, scope: Scope) -> list[Binding]:
         """The bindings that `name` may refer to when it is read in `scope`; empty for builtins and unknown names."""
@@ -103,6 +113,8 @@ class Scopes(ScopeTree):
         bindings = self.lookup(name, scope)
         if not bindings and self.is_builtin(name, node):
             yield f"builtins.{name}"
+        elif not bindings and name not in _BUILTINS:
+            yield from (f"{module}{name}" if module.endswith(".") else f"{module}.{name}" for module in self.stars)
         if not names or len(bindings) > _MOST_BINDINGS:
             return
         for binding in bindings:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
+import tokenize
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,13 +83,34 @@ def summarize(source: Source) -> Summary:
     return _Summarizer(source).summary()
 
 
+def _marks(source: Source) -> dict[int, str]:
+    """The first line of each logical line with a comment that declares something -> what it says."""
+    marks: dict[int, str] = {}
+    start, mark = 0, ""
+    lines = iter([f"{line}\n" for line in source.lines])
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(lambda: next(lines, "")):
+            if token.type == tokenize.NEWLINE:
+                if mark:
+                    marks[start] = mark
+                start, mark = 0, ""
+            elif token.type == tokenize.COMMENT:
+                if start and (match := _MARK.search(token.string)):
+                    mark = match["mark"]
+            elif token.type not in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT):
+                start = start or token.start[0]
+    return marks
+
+
 class _Summarizer:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.scopes = source.scopes
+        self.may_launch = launch.may_launch(source.data)
         self.attributes: dict[str, dict[str, tuple[str, ...]]] = {}
         self.called: dict[Scope, list[ast.Call]] = {}
         self.raised: dict[Scope, list[ast.Raise]] = {}
+        self.marks = _marks(source) if _MARK.search(source.text) else {}
 
     def summary(self) -> Summary:
         nodes = self.scopes.nodes
@@ -106,7 +129,7 @@ class _Summarizer:
             for node, scope in definitions
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module)
         ]
-        return Summary(tuple(functions), tuple(classes), self._names(), tuple(self._star_imports()))
+        return Summary(tuple(functions), tuple(classes), self._names(), self.scopes.stars)
 
     def _home(self, scope: Scope) -> Scope:
         """The function, or the module, that runs what stands in `scope`."""
@@ -139,11 +162,15 @@ class _Summarizer:
 
     def references(self, node: ast.AST) -> tuple[str, ...]:
         """What `node` stands for; a call of a ray actor or of its method counts as the plain call."""
-        return tuple(_ACTOR_CALL.sub("", reference) for reference in self._resolved(node))
+        found = self._resolved(node)
+        return tuple(_ACTOR_CALL.sub("", r) if ".remote" in r else r for r in found)
 
     def _resolved(self, node: ast.AST) -> tuple[str, ...]:
         """As `references`, with this module's own attributes (`self.context.Process`) followed where they are known."""
-        return tuple(found for reference in self.scopes.references(node) for found in self._follow(reference, 3))
+        found = self.scopes.references(node)
+        if not any(reference.startswith(":") for reference in found):
+            return found
+        return tuple(followed for reference in found for followed in self._follow(reference, 3))
 
     def _follow(self, reference: str, depth: int) -> Iterator[str]:
         owner, call, rest = reference.partition("().")
@@ -174,14 +201,15 @@ class _Summarizer:
         calls: list[Call] = []
         launches: list[Launch] = []
         for call in self.called.get(scope, []):
-            calls += [Call(reference, call.lineno) for reference in self.references(call.func)]
-            launches += launch.recognise(call, self._resolved, self.source)
+            found = self.references(call.func)
+            calls += [Call(reference, call.lineno) for reference in found if not reference.startswith("builtins.")]
+            if self.may_launch:
+                launches += launch.recognise(call, self._resolved, self.source)
         if isinstance(node, ast.Module):
             return Function("<module>", 0, 0, "", (), (), tuple(calls), tuple(launches), "", ())
         returns = self.scopes.annotated(node.returns) if node.returns else ()
         parent = scope.parent
         owner = parent.qualname if parent is not None and isinstance(parent.node, ast.ClassDef) else ""
-        mark = _MARK.search(self.source.lines[node.lineno - 1])
         return Function(
             scope.qualname,
             node.lineno,
@@ -191,7 +219,7 @@ class _Summarizer:
             returns,
             tuple(dict.fromkeys(calls)),
             tuple(launches),
-            mark["mark"] if mark else "",
+            self.marks.get(node.lineno, ""),
             tuple(self._raises(scope)),
         )
 
@@ -218,8 +246,3 @@ class _Summarizer:
             if found:
                 names[name] = tuple(dict.fromkeys(found))
         return names
-
-    def _star_imports(self) -> Iterator[str]:
-        for node in self.scopes.nodes.get(ast.ImportFrom, ()):
-            if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
-                yield "." * node.level + (node.module or "")
