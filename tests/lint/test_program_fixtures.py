@@ -7,6 +7,7 @@ path>`, `# not worker-init: <words of the reason>` or, where the rule itself lea
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
 from pathlib import Path
@@ -75,10 +76,12 @@ def checked(engine: Engine, project: Path, paths: list[Path]) -> list[str]:
     """`file:line: grade: path` of each finding, in the order they come in."""
     found = []
     for path in expand(paths):
-        report = engine.check(path) if isinstance(path, Path) else path
-        for finding in report.findings if isinstance(report, FileReport) else ():
+        assert isinstance(path, Path), path
+        report = engine.check(path)
+        assert isinstance(report, FileReport), report
+        name = os.path.relpath(report.path, project)
+        for finding in report.findings:
             assert finding.worker_init
-            name = report.path.resolve().relative_to(project.resolve()).as_posix()
             found.append(f"{name}:{finding.span.line}: {told(finding.worker_init)}")
     return found
 
@@ -110,3 +113,57 @@ def test_trace(name: str, project: Path, capsys: pytest.CaptureFixture[str]) -> 
         elif match["reason"]:
             assert verdict.startswith("  not worker-init: ")
             assert match["reason"] in verdict, f"{path}:{line}"
+
+
+@each_project
+def test_findings_do_not_depend_on_what_is_checked_or_from_where(
+    name: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = checked(engine(project), project, [project])
+    paths = sorted(project.rglob("*.py"))
+    one_by_one = [found for path in paths for found in checked(engine(project), project, [path])]
+    assert sorted(one_by_one) == sorted(whole)
+    assert sorted(checked(engine(project), project, paths[::-1])) == sorted(whole)
+    folders = sorted({path.parent for path in paths}, reverse=True)
+    assert sorted(checked(engine(project), project, folders)) == sorted(whole)
+    monkeypatch.chdir(tmp_path)
+    assert checked(engine(project), project, [Path("copy")]) == whole
+    monkeypatch.chdir(folders[0])
+    assert checked(engine(project), project, [Path(os.path.relpath(project))]) == whole
+
+
+@each_project
+def test_evidence_chooses_by_grade(name: str, project: Path) -> None:
+    every = checked(engine(project), project, [project])
+    grades = list(Grade)
+    for least in grades:
+        wanted = tuple(f": {grade}: " for grade in grades[: grades.index(least) + 1])
+        found = checked(engine(project, least), project, [project])
+        assert found == [line for line in every if any(grade in line for grade in wanted)]
+
+
+@pytest.mark.parametrize(
+    ("marks", "inside"),
+    [
+        ([".git/HEAD"], []),
+        (["pyproject.toml"], []),
+        (["setup.cfg"], []),
+        (["setup.py"], []),
+        ([], []),
+        (["pyproject.toml"], ["app/setup.py"]),
+    ],
+)
+def test_any_mark_of_a_root_links_the_same_program(
+    marks: list[str], inside: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(PROJECTS / "imports" / "app", tmp_path / "project" / "app")
+    for mark in (*marks, *inside):
+        (tmp_path / "project" / mark).parent.mkdir(exist_ok=True)
+        (tmp_path / "project" / mark).touch()
+    monkeypatch.chdir(tmp_path)
+    alone = tmp_path / "project" / "app" / "core" / "deep.py"
+    assert checked(engine(tmp_path), tmp_path, [alone]) == [
+        "project/app/core/deep.py:9: sure: Process(target=by_alias) -> aliased",
+        "project/app/core/deep.py:16: sure: Process(target=app.core.deep.by_full_name) -> by_full_name",
+        "project/app/core/deep.py:23: sure: Process(target=depths.by_module_alias) -> by_module_alias",
+    ]
