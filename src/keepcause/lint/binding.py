@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import enum
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,12 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 ComprehensionNode = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 ScopeNode = ast.Module | ast.ClassDef | FunctionNode | ComprehensionNode
 
-# The fields that hold other nodes, for each type of node; nothing is ever said of contexts and operators.
+# The fields that hold other nodes, for each type of node; nothing is ever said of contexts, operators and aliases.
+_PLAIN = frozenset(
+    {"ctx", "op", "ops", "id", "attr", "arg", "name", "names", "rest", "kind", "type_comment", "conversion"}
+)
 _FIELDS = {
-    kind: tuple(name for name in kind._fields if name not in ("ctx", "op", "ops"))
+    kind: () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _PLAIN)
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
@@ -83,24 +87,24 @@ class ScopeTree:
         """The scope that each scope node opens."""
         self.parents: dict[ast.AST, ast.AST] = {}
         """Every node but the module -> the node that holds it."""
-        self.nodes: dict[type[ast.AST], list[ast.AST]] = {}
+        self.nodes: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
         """The nodes of each type, outer ones before inner ones."""
         self._values: dict[ast.AST, ast.expr] = {}
         self._pending: list[tuple[ast.AST, Scope]] = []
         self._build(tree)
 
     def _build(self, tree: ast.Module) -> None:
-        pending, parents, of, nodes = self._pending, self.parents, self.of, self.nodes
+        pending, parents, of, nodes, fields = self._pending, self.parents, self.of, self.nodes, _FIELDS
         visitors: dict[type[ast.AST], Callable[[ScopeTree, ast.AST, Scope], None]] = _VISITORS
         pending.append((tree, self.module))
         while pending:
             node, scope = pending.pop()
             kind = type(node)
             of[node] = scope
-            nodes.setdefault(kind, []).append(node)
+            nodes[kind].append(node)
             start = len(pending)
-            for name in _FIELDS[kind]:
-                value = getattr(node, name, None)
+            for name in fields[kind]:
+                value = getattr(node, name)
                 if isinstance(value, list):
                     for item in value:
                         if isinstance(item, ast.AST):
@@ -109,10 +113,10 @@ class ScopeTree:
                 elif isinstance(value, ast.AST):
                     parents[value] = node
                     pending.append((value, scope))
-            visit = visitors.get(kind)
-            if visit is not None:
-                visit(self, node, scope)
-            pending[start:] = pending[start:][::-1]
+            if kind in visitors:
+                visitors[kind](self, node, scope)
+            if len(pending) > start + 1:
+                pending[start:] = pending[: start - 1 : -1] if start else pending[::-1]
 
     def _move(self, nodes: Iterable[ast.AST], inner: Scope) -> None:
         """Evaluate `nodes`, which wait to be visited, in `inner`."""

@@ -142,7 +142,11 @@ class Engine:
             graph = Graph(Program.of_one_file(source), self.settings.declared)
         else:
             graph = self.graph(root)
-        return lint_source(source, self.settings, lambda *asked: _absolute(_evidence(graph, source, *asked), root))
+        return lint_source(
+            source,
+            self.settings,
+            lambda *asked: _absolute(_evidence(graph, source, self.settings.evidence, *asked), root),
+        )
 
     def graph(self, root: Path) -> Graph:
         """The graph of the program below `root`."""
@@ -154,10 +158,11 @@ class Engine:
 def lint_single_file(source: Source, settings: Settings) -> list[Finding]:
     """The findings of one file with the evidence of that file alone; `source.path` is below its program's root."""
     graph = Graph(Program.of_one_file(source), settings.declared)
-    return lint_source(source, settings, lambda *asked: _evidence(graph, source, *asked))
+    return lint_source(source, settings, lambda *asked: _evidence(graph, source, settings.evidence, *asked))
 
 
-def _evidence(graph: Graph, source: Source, finding: Finding, where: Where) -> WorkerInit | None:
+def _evidence(graph: Graph, source: Source, least: Grade, finding: Finding, where: Where) -> WorkerInit | None:
+    graph.program.offer(source)
     summary = graph.program.summary(source.path)
     if summary is None:
         raise RecursionError  # the file has been parsed, so only its depth can be the reason
@@ -167,10 +172,10 @@ def _evidence(graph: Graph, source: Source, finding: Finding, where: Where) -> W
     there = sorted(function.line for function in summary.functions if function.line)
     line = dict(zip(here, there, strict=False)).get(finding.function, finding.function)
     if finding.raised:
-        return graph.raised(source.path, finding.raised)
+        return graph.raised(source.path, finding.raised, least)
     if where is Where.WORKER_CHILD:
         return graph.child(source.path, line, finding.span.line - finding.function + line)
-    return graph.evidence(source.path, line)
+    return graph.evidence(source.path, line, least)
 
 
 def _absolute(evidence: WorkerInit | None, root: Path) -> WorkerInit | None:

@@ -83,15 +83,18 @@ class Graph:
         self._verdicts: dict[tuple[str, int, int], Verdict] = {}
         self._callers: dict[tuple[str, int], tuple[Caller, ...]] = {}
 
-    def evidence(self, path: str, line: int) -> WorkerInit | None:
-        """Why the function whose `def` is at `line` of `path` is on a worker-init path; None where it is not."""
+    def evidence(self, path: str, line: int, least: Grade = Grade.LIKELY) -> WorkerInit | None:
+        """Why the function whose `def` is at `line` of `path` is on a worker-init path; None where it is not.
+
+        Evidence that is only *possible* is looked for where it is the `least` that counts.
+        """
         function = self.function(path, line)
         if function is None:
             return None
         verdict = self.verdict(path, function)
         if verdict.depth is not None:
             return WorkerInit(Grade.SURE if verdict.depth <= 1 else Grade.LIKELY, tuple(_steps(verdict)))
-        possible = self._in_spite_of_share(verdict, 2)
+        possible = self._in_spite_of_share(verdict, 2) if least is Grade.POSSIBLE else None
         return WorkerInit(Grade.POSSIBLE, tuple(_steps(possible))) if possible else None
 
     def _in_spite_of_share(self, verdict: Verdict, calls: int) -> Verdict | None:
@@ -107,12 +110,12 @@ class Graph:
                 return Verdict(verdict.path, verdict.function, found.depth + 1, why, found, callers=verdict.callers)
         return None
 
-    def raised(self, path: str, qualname: str) -> WorkerInit | None:
+    def raised(self, path: str, qualname: str, least: Grade = Grade.LIKELY) -> WorkerInit | None:
         """The best evidence that the exception class `qualname` of `path` is raised on a worker-init path."""
         raised = self.resolver.class_of(path, qualname)
         found: list[WorkerInit] = []
         for raiser in self._raisers(Located(path, raised)) if raised else ():
-            evidence = self.evidence(raiser.path, raiser.function.line)
+            evidence = self.evidence(raiser.path, raiser.function.line, least)
             if evidence is not None and raised is not None:
                 step = Step(qualname, path, raised.line, f"raised at line {raiser.line} of {raiser.path}")
                 found.append(WorkerInit(evidence.grade, (*evidence.path, step)))
@@ -230,7 +233,7 @@ class Graph:
             return Verdict(path, function, 0, f"starts workers: {first.how} at line {first.line}", since=first.line)
         if why := self.roots.named(path, function) or self.roots.driving(function):
             return Verdict(path, function, 0, why)
-        for launcher, site in self.roots.launches(path, function):
+        for launcher, site in self.roots.launches(path, function) if function.line else ():
             step = Step(site.how, launcher, site.line, LAUNCH_SITE)
             return Verdict(path, function, 0, "launch target", root=step)
         return None

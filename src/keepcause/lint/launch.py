@@ -76,8 +76,8 @@ def may_launch(data: bytes) -> bool:
 def recognise(call: ast.Call, references: References, source: Source) -> Iterator[Launch]:
     """The launches that `call` makes; `references` gives what an expression stands for."""
     called = references(call.func)
-    keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     line = call.lineno
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     if "target" in keywords and _may_be_process(call.func, called):
         how = f"Process(target={_text(keywords['target'])})"
         by = () if any(map(PROCESS.fullmatch, called)) else called

@@ -14,18 +14,29 @@ from keepcause.lint.startup import is_test_path
 from keepcause.lint.summary import Summary, summarize
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 _SOURCE_FOLDERS = ("src", "lib", "python")
-_AFTER = re.compile(rb"\s*\(|\s+as\b|\s*\.\s*(?:remote|options)\b")
+_CALL = re.compile(rb"\s*\(")
+_CALLED = re.compile(rb"\s*\(|\s+as\b|\s*\.\s*(?:remote|options)\b")
 """What follows a name that is called, renamed by an import, or started as an actor."""
-_BEFORE = re.compile(rb"(?:=|partial\s*\(|\bor|\belse)\s*(?:[\w.]+\.)?\Z")
+_STARTED = re.compile(rb"\s+as\b|\s*\.\s*(?:remote|options)\b")
+_DOTTED = b".0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_BOUND = (b"=", b"or", b"else", b"partial(")
 """What stands before a name that is assigned, handed on by keyword, or bound by partial."""
-
+_HANDED = (b"=", b"or", b"else", b"(", b",")
+"""What stands before a name that is assigned or handed on in any way."""
+_LAUNCHED_INSIDE = re.compile(rb"fork\s*\(|(?:target|initializer|worker_init_fn)\s*=\s*lambda\b")
+"""Launches that name what runs by a call."""
 _IMPORT = re.compile(rb"import[ \t(*](?:[^\n(\\]|\\\r?\n)*(?:\([^)]*\))?")
 _WORD = re.compile(rb"\w+")
 _CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*(?:\(([^)]*)\))?[ \t]*:")
-_MOST_DERIVED = 2
+_MOST_DERIVED = 32
+
+
+def _stands_behind(signs: tuple[bytes, ...], data: bytes, start: int) -> bool:
+    """Whether one of `signs` stands before the name at `start` and what it is an attribute of."""
+    return data[max(0, start - 80) : start].rstrip(_DOTTED).rstrip().endswith(signs)
 
 
 class Program:
@@ -85,14 +96,28 @@ class Program:
 
     def calling(self, names: Iterable[str], words: Iterable[str], path: str) -> list[str]:
         """As `mentioning`, but only files that may call or hand on what is called so."""
-        return [
-            found
-            for found, places in self._places(names, words, path).items()
-            if any(
-                _AFTER.match(self.data(found), end) or _BEFORE.search(self.data(found), max(0, start - 80), start)
-                for start, end in places
-            )
-        ]
+        return self._where(
+            lambda data, start, end: _CALLED.match(data, end) or _stands_behind(_BOUND, data, start), names, words, path
+        )
+
+    def launching(self, names: Iterable[str], words: Iterable[str], path: str) -> list[str]:
+        """As `mentioning`, but only files that may launch what is called so."""
+        found = self._where(
+            lambda data, start, end: (
+                _STARTED.match(data, end) or (_stands_behind(_HANDED, data, start) and not _CALL.match(data, end))
+            ),
+            names,
+            words,
+            path,
+        )
+        inside = self._launching_inside.intersection(self.mentioning(names, words, path))
+        return sorted(self.launchers.intersection(found) | inside)
+
+    def _where(
+        self, fits: Callable[[bytes, int, int], object], names: Iterable[str], words: Iterable[str], path: str
+    ) -> list[str]:
+        places = self._places(names, words, path)
+        return [file for file, spans in places.items() if any(fits(self.data(file), *span) for span in spans)]
 
     def _places(self, names: Iterable[str], words: Iterable[str], path: str) -> dict[str, list[tuple[int, int]]]:
         needles = tuple(name.encode() for name in names)
@@ -156,6 +181,10 @@ class Program:
     def launchers(self) -> frozenset[str]:
         """The files that may hold a launch site."""
         return frozenset(path for path in self.paths if may_launch(self.data(path)))
+
+    @cached_property
+    def _launching_inside(self) -> frozenset[str]:
+        return frozenset(path for path in self.launchers if _LAUNCHED_INSIDE.search(self.data(path)))
 
     @cached_property
     def _importing(self) -> dict[bytes, list[str]]:

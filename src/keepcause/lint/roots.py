@@ -41,14 +41,12 @@ class Roots:
         target = Located(path, function)
         owner = self.resolver.class_of(path, function.owner)
         names = self.resolver.names(function)
-        launchers = (
-            [*self.program.mentioning(names, self.resolver.words(path, function, owner), path)] if function.line else []
-        )
+        launchers = self.program.launching(names, self.resolver.words(path, function, owner), path)
         if owner is not None and self.resolver.is_actor(Located(path, owner)):
             launchers += [
                 p for p in self.program.launchers if f".{function.name}.remote".encode() in self.program.data(p)
             ]
-        for launcher in sorted({*launchers} & {*self.program.launchers}):
+        for launcher in sorted({*launchers}):
             summary = self.program.summary(launcher)
             for starter in summary.functions if summary else ():
                 for site in self.sites(launcher, starter):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keepcause.lint.files import read
+from keepcause.lint.finding import Grade
 from keepcause.lint.source import Source, SourceError
 from keepcause.report.text import printable, shown_path
 
@@ -39,7 +40,7 @@ def functions(graph: Graph, path: Path, line: int | None) -> Iterator[str]:
 
 def _function(graph: Graph, path: str, function: Function) -> Iterator[str]:
     yield f"{_place(graph, path, function.line)}: {printable(function.qualname)}\n"
-    evidence = graph.evidence(path, function.line)
+    evidence = graph.evidence(path, function.line, Grade.POSSIBLE)
     verdict = graph.verdict(path, function)
     if evidence is None:
         yield f"  not worker-init: {printable(verdict.why)}\n"
