@@ -22,9 +22,9 @@ _CALLED = re.compile(rb"\s*\(|\s+as\b|\s*\.\s*(?:remote|options)\b")
 """What follows a name that is called, renamed by an import, or started as an actor."""
 _STARTED = re.compile(rb"\s+as\b|\s*\.\s*(?:remote|options)\b")
 _DOTTED = b".0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_BOUND = (b"=", b"or", b"else", b"partial(")
+_BOUND = (b"=", b"or", b"else", b"partial(", b")", b"]")
 """What stands before a name that is assigned, handed on by keyword, or bound by partial."""
-_HANDED = (b"=", b"or", b"else", b"(", b",")
+_HANDED = (b"=", b"or", b"else", b"(", b",", b")", b"]")
 """What stands before a name that is assigned or handed on in any way."""
 _LAUNCHED_INSIDE = re.compile(rb"fork\s*\(|(?:target|initializer|worker_init_fn)\s*=\s*lambda\b")
 """Launches that name what runs by a call."""
