@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,7 +82,7 @@ def lint_source(source: Source, settings: Settings, explain: Explain) -> list[Fi
     return sorted(
         (
             finding
-            for finding in found
+            for finding in dict.fromkeys(found)
             if (finding.span, rules[finding.code].unless) not in places
             and not (settings.noqa and noqa.suppressed(finding, source.lines))
         ),
@@ -142,6 +143,7 @@ class Engine:
             graph = Graph(Program.of_one_file(source), self.settings.declared)
         else:
             graph = self.graph(root)
+            source.elsewhere = partial(graph.resolver.gives, source.path)
         return lint_source(
             source,
             self.settings,

@@ -106,11 +106,24 @@ def _made_by_call(node: ast.Call, source: Source, seen: frozenset[ast.AST]) -> L
     if reference in OTHERS:
         return Lazy(f"the iterator of `{reference}`", _SOME_ITERATOR, (node,))
     functions = called_functions(reference, source)
+    if not functions and not reference.startswith(":"):
+        return _made_elsewhere(node, reference, source)
     kinds = [_result(function, source, seen) for function in functions]
     if not kinds or any(kind is None for kind in kinds):
         return None
     assert kinds[0] is not None
     return replace(kinds[0], origins=(node,))
+
+
+def _made_elsewhere(node: ast.Call, reference: str, source: Source) -> Lazy | None:
+    """What the imported function `reference` gives, where that is a lazy iterator."""
+    kind = source.elsewhere(reference)
+    if not kind:
+        return None
+    is_async = kind == "asynchronous generator"
+    prints = _ASYNC_GENERATOR if is_async else _GENERATOR
+    what = kind if is_async else "generator function"
+    return Lazy(f"what the {what} `{reference.rpartition('.')[2]}` gives", prints, (node,), is_async)
 
 
 def _means_that_alone(function: ast.expr, reference: str, source: Source) -> bool:

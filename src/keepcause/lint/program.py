@@ -28,6 +28,7 @@ _HANDED = (b"=", b"or", b"else", b"(", b",", b")", b"]")
 """What stands before a name that is assigned or handed on in any way."""
 _LAUNCHED_INSIDE = re.compile(rb"fork\s*\(|(?:target|initializer|worker_init_fn)\s*=\s*lambda\b")
 """Launches that name what runs by a call."""
+_DEFINED = re.compile(rb"\bdef[ \t]+([A-Za-z_]\w*)", re.ASCII)
 _IMPORT = re.compile(rb"import[ \t(*](?:[^\n(\\]|\\\r?\n)*(?:\([^)]*\))?")
 _WORD = re.compile(rb"\w+")
 _CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*(?:\(([^)]*)\))?[ \t]*:")
@@ -199,6 +200,16 @@ class Program:
             for word in words:
                 importing.setdefault(word, []).append(path)
         return importing
+
+    @cached_property
+    def generators(self) -> frozenset[str]:
+        """The names of all functions that may be generators: those of files with a `yield`."""
+        return frozenset(
+            name.decode()
+            for path in self.paths
+            if b"yield" in self.data(path)
+            for name in _DEFINED.findall(self.data(path))
+        )
 
     @cached_property
     def modules(self) -> dict[str, str]:

@@ -60,6 +60,21 @@ class Resolver:
             return
         yield from self._imported(self.program.absolute(path, reference))
 
+    def gives(self, path: str, reference: str) -> str:
+        """What a call of the imported function `reference` certainly gives; see `Function.gives`."""
+        name = reference.rpartition(".")[2]
+        if name not in self.program.generators or "(" in reference:
+            return ""
+        kinds = {self._gives(found) for found in self.resolve(path, reference)}
+        return kinds.pop() if len(kinds) == 1 else ""
+
+    def _gives(self, found: Located) -> str:
+        summary = self.program.summary(found.path)
+        if summary is None or not isinstance(found.what, Function):
+            return ""
+        is_all = summary.names.get(found.what.qualname) == (f":{found.what.qualname}",)
+        return found.what.gives if is_all else ""
+
     def _imported(self, dotted: str) -> Iterator[Located]:
         tokens = _TOKEN.findall(dotted)
         for count in range(len(tokens), 0, -1):

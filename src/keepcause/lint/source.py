@@ -13,7 +13,7 @@ from keepcause.lint.finding import Span
 from keepcause.lint.scope import Scopes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 NEWLINE = re.compile(r"\r\n|\r|\n")
 _NEWLINE_BYTES = re.compile(rb"\r\n|\r|\n")
@@ -61,8 +61,15 @@ def decode(data: bytes) -> tuple[str, str]:
     return text, encoding
 
 
+def _nothing(reference: str) -> str:
+    return ""
+
+
 class Source:
-    """A parsed Python file. `text` holds every character as it stands in the file but a byte order mark."""
+    """A parsed Python file. `text` holds every character as it stands in the file but a byte order mark.
+
+    `elsewhere` says what a call of another module's function gives: `generator`, `asynchronous generator`, or nothing.
+    """
 
     def __init__(self, data: bytes, path: str = "<string>") -> None:
         """Raise SourceError where `data` can't be decoded or parsed."""
@@ -70,6 +77,7 @@ class Source:
         self.data = data
         self.text, self.encoding = decode(data)
         self.tree = parse(self.text)
+        self.elsewhere: Callable[[str], str] = _nothing
 
     @classmethod
     def decoded(cls, text: str, tree: ast.Module, path: str) -> Source:
@@ -79,6 +87,7 @@ class Source:
         source.data = text.encode("utf-8", "surrogatepass")
         source.text, source.encoding = text, "utf-8"
         source.tree = tree
+        source.elsewhere = _nothing
         return source
 
     @cached_property

@@ -36,7 +36,8 @@ class Function:
     """A function, a method, or (line 0) a module's own code, with what it calls and launches.
 
     Lambdas and comprehensions belong to the function around them; nested functions stand for themselves. `mark` is
-    what a `# keepcause: worker-init` comment on the `def` line says. `raises` names exception classes.
+    what a `# keepcause: worker-init` comment on the `def` line says. `raises` names exception classes. `gives` is
+    `generator` or `asynchronous generator` where that is what a call gives, else empty.
     """
 
     qualname: str
@@ -49,6 +50,7 @@ class Function:
     launches: tuple[Launch, ...]
     mark: str
     raises: tuple[Call, ...]
+    gives: str
 
     @property
     def name(self) -> str:
@@ -111,6 +113,8 @@ class _Summarizer:
         self.called: dict[Scope, list[ast.Call]] = {}
         self.raised: dict[Scope, list[ast.Raise]] = {}
         self.marks = _marks(source) if _MARK.search(source.text) else {}
+        yields = (*source.scopes.nodes.get(ast.Yield, ()), *source.scopes.nodes.get(ast.YieldFrom, ()))
+        self.yielding = {self._home(source.scopes.of[node]) for node in yields}
 
     def summary(self) -> Summary:
         nodes = self.scopes.nodes
@@ -206,7 +210,7 @@ class _Summarizer:
             if self.may_launch:
                 launches += launch.recognise(call, self._resolved, self.source)
         if isinstance(node, ast.Module):
-            return Function("<module>", 0, 0, "", (), (), tuple(calls), tuple(launches), "", ())
+            return Function("<module>", 0, 0, "", (), (), tuple(calls), tuple(launches), "", (), "")
         returns = self.scopes.annotated(node.returns) if node.returns else ()
         parent = scope.parent
         owner = parent.qualname if parent is not None and isinstance(parent.node, ast.ClassDef) else ""
@@ -221,7 +225,13 @@ class _Summarizer:
             tuple(launches),
             self.marks.get(node.lineno, ""),
             tuple(self._raises(scope)),
+            self._gives(node, scope),
         )
+
+    def _gives(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> str:
+        if node.decorator_list or scope not in self.yielding:
+            return ""
+        return "asynchronous generator" if isinstance(node, ast.AsyncFunctionDef) else "generator"
 
     def _raises(self, scope: Scope) -> Iterator[Call]:
         """The classes that are raised, be it an instance or the class itself."""
