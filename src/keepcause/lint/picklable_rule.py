@@ -1,0 +1,52 @@
+"""What the rules for exception classes that pickle loses share; standard library only."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, ClassVar
+
+from keepcause.lint.finding import Finding, Span
+from keepcause.lint.pickling import fault
+from keepcause.lint.rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from keepcause.lint.source import Source
+
+_HEADER = re.compile(
+    rb"class(?:[^:#\[]|#[^\r\n]*+|\[[^\]]*+\])*?(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Empty|Full)"
+)
+"""The head of a class with a base that may be a builtin exception or another plain one."""
+_MAY_FAIL = re.compile(rb"__init__|__new__|__reduce|dataclass|[ \t\f;:]class[\s\\]")
+"""What makes such a class fail: a constructor, a way of its own to be pickled, or a place inside of a function."""
+
+
+class PicklableRule(Rule):
+    """A rule about exception classes that do not survive a round trip through pickle."""
+
+    fixes: ClassVar[str] = "none"
+    nodes = (ast.ClassDef,)
+
+    def possible(self, data: bytes) -> bool:
+        """A file without an exception class that has a constructor, or is inside of something, has none."""
+        return _MAY_FAIL.search(data) is not None and _HEADER.search(data) is not None
+
+    def judged(self, node: ast.ClassDef, source: Source, raised: str = "") -> Iterator[Finding]:
+        """The finding at the head of a class that is lost."""
+        reason = fault(node, source)
+        if reason:
+            start = source.span(node)
+            line = source.lines[start.line - 1]
+            head = Span(start.line, start.column, start.line, max(start.column + 1, len(line.rstrip())))
+            function = source.function(node)
+            yield Finding(
+                code=self.code,
+                message=f"`{node.name}` {self.message}: {reason}",
+                span=head,
+                statement=head,
+                function=function.lineno if function else 0,
+                no_fix="give `args` what the constructor needs, or write a `__reduce__`",
+                raised=raised,
+            )

@@ -1,0 +1,183 @@
+"""Whether exception classes survive pickle: each verdict of the fixtures is confirmed by pickling an instance."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import pickle
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from keepcause.lint.engine import Settings, lint_single_file
+from keepcause.lint.rules.kc301_exception_not_picklable import ExceptionNotPicklable
+from keepcause.lint.source import Source
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "KC301"
+
+
+def methods(file: str) -> list[tuple[str, str]]:
+    """Each file with each method of its Worker; a method raises one class."""
+    tree = ast.parse((FIXTURES / file).read_text(encoding="utf-8"))
+    (worker,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Worker"]
+    return [(file, node.name) for node in worker.body if isinstance(node, ast.FunctionDef)]
+
+
+METHODS = [*methods("bad.py"), *methods("good.py")]
+
+
+@pytest.fixture(scope="module")
+def modules() -> dict[str, ModuleType]:
+    """The fixtures as modules in which pickle finds their classes."""
+    found = {}
+    for file in ("bad.py", "good.py"):
+        spec = importlib.util.spec_from_file_location(f"picklable_{Path(file).stem}", FIXTURES / file)
+        assert spec is not None
+        assert spec.loader is not None
+        found[file] = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(found[file])
+    return found
+
+
+def reported(code: str) -> set[str]:
+    """The names of the classes that the rule reports in the fixtures."""
+    found = set()
+    for file in ("bad.py", "good.py"):
+        source = Source((FIXTURES / file).read_bytes(), "worker.py")
+        for finding in lint_single_file(source, Settings(codes=frozenset({code}))):
+            found.add(finding.message.split("`")[1])
+    return found
+
+
+@pytest.mark.parametrize(("file", "method"), METHODS)
+def test_the_verdict_is_what_pickle_says(modules: dict[str, ModuleType], file: str, method: str) -> None:
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - each method raises another class
+        getattr(modules[file].Worker(), method)()
+    error = caught.value
+    assert type(error).__module__ == modules[file].__name__
+    try:
+        again = pickle.loads(pickle.dumps(error))
+        survives = type(again) is type(error)
+    except Exception:
+        survives = False
+    assert survives == (type(error).__name__ not in reported("KC301"))
+    assert survives == (file == "good.py")
+
+
+def test_there_are_enough_classes_half_of_them_fine() -> None:
+    bad, good = methods("bad.py"), methods("good.py")
+    assert len(bad) + len(good) >= 40
+    assert min(len(bad), len(good)) >= 0.45 * len(METHODS)
+
+
+def test_everywhere_the_verdicts_are_the_same() -> None:
+    assert reported("KC309") == reported("KC301")
+
+
+def codes_at(code: str, *selected: str) -> list[tuple[int, str]]:
+    found = lint_single_file(Source(code.encode(), "worker.py"), Settings(codes=frozenset(selected)))
+    return [(finding.span.line, finding.code) for finding in found]
+
+
+RAISED = """\
+class StartError(Exception):
+    def __init__(self, rank, text):
+        super().__init__(text)
+
+
+class OtherError(Exception):
+    def __init__(self, rank, text):
+        super().__init__(text)
+
+
+def init_worker(rank):
+    raise StartError(rank, "no device")
+
+
+def serve(rank):
+    raise OtherError(rank, "no request")
+"""
+
+
+def test_only_what_a_worker_that_starts_raises_is_found() -> None:
+    assert codes_at(RAISED, "KC301") == [(1, "KC301")]
+
+
+def test_a_class_is_reported_once() -> None:
+    assert codes_at(RAISED, "KC301", "KC309") == [(1, "KC301"), (6, "KC309")]
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        "raise StartError",
+        "error = StartError(1, '')\n    raise error",
+        "raise StartError(1, '') from None",
+        "raise (StartError(1, '') if rank else ValueError())",
+    ],
+)
+def test_a_class_may_be_raised_in_many_ways(raised: str) -> None:
+    code = RAISED.replace('raise StartError(rank, "no device")', raised)
+    assert codes_at(code, "KC301") == [(1, "KC301")]
+
+
+def test_the_evidence_is_that_of_the_function_that_raises() -> None:
+    (finding,) = lint_single_file(Source(RAISED.encode(), "worker.py"), Settings(codes=frozenset({"KC301"})))
+    assert finding.worker_init is not None
+    assert [step.function for step in finding.worker_init.path] == ["init_worker", "StartError"]
+    assert "worker-init: init_worker (start-up by its name) -> StartError" in finding.message
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "class StartError(Exception):",
+        "class StartError(  # what is raised: this\n    Exception\n):",
+        "class StartError(\\\n    Exception):",
+        "class \\\n  StartError(Exception):",
+        "class StartError(Generic[T], Exception):",
+        "class StartError(\tException\t):",
+    ],
+)
+def test_a_file_is_not_passed_over(header: str) -> None:
+    code = RAISED.replace(
+        "class StartError(Exception):", f"from typing import Generic, TypeVar\nT = TypeVar('T')\n{header}"
+    )
+    assert [code for _, code in codes_at(code, "KC301")] == ["KC301"]
+    assert ExceptionNotPicklable().possible(code.encode())
+
+
+@pytest.mark.parametrize("data", [b"", b"class A:\n    def __init__(self): ...\n", b"class E(Exception): pass\n"])
+def test_a_file_is_passed_over_where_nothing_can_be_found(data: bytes) -> None:
+    assert not ExceptionNotPicklable().possible(data)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from lib import Base\nclass E(Base):\n    def __init__(self, a, b):\n        super().__init__(a)\n",
+        "class E(make()):\n    def __init__(self, a, b):\n        super().__init__(a)\n",
+        "class E(Exception, metaclass=M):\n    def __init__(self, a, b):\n        super().__init__(a)\n",
+        "import attr\n@attr.s(auto_exc=True)\nclass E(Exception):\n    a = attr.ib()\n",
+        "class E(UnicodeError):\n    def __init__(self, a, b):\n        super().__init__(a)\n",
+        "class E(ExceptionGroup):\n    def __init__(self, a, b, c):\n        super().__init__(a)\n",
+        "class E(Exception):\n    @wrapped\n    def __init__(self, a, b):\n        super().__init__(a)\n",
+        "class E(E):\n    def __init__(self, a, b):\n        super().__init__(a)\n",
+        "class E:\n    def __init__(self, a, b):\n        super().__init__(a)\n",
+    ],
+)
+def test_what_is_not_known_is_not_judged(code: str) -> None:
+    assert codes_at(code, "KC309") == []
+
+
+def test_prose_does_not_make_the_screen_slow() -> None:
+    data = b"def __init__(): ...\n" + b"class # of things # and others [and more] # " * 3000
+    started = time.perf_counter()
+    ExceptionNotPicklable().possible(data)
+    assert time.perf_counter() - started < 5
