@@ -175,9 +175,10 @@ def _evidence(graph: Graph, source: Source, least: Grade, finding: Finding, wher
     line = dict(zip(here, there, strict=False)).get(finding.function, finding.function)
     if finding.raised:
         return graph.raised(source.path, finding.raised, least)
+    at = finding.span.line - finding.function + line
     if where is Where.WORKER_CHILD:
-        return graph.child(source.path, line, finding.span.line - finding.function + line)
-    return graph.evidence(source.path, line, least)
+        return graph.child(source.path, line, at)
+    return graph.evidence(source.path, line, at, least)
 
 
 def _absolute(evidence: WorkerInit | None, root: Path) -> WorkerInit | None:

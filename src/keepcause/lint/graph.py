@@ -25,6 +25,7 @@ _GRADES = list(Grade)
 _MOST_CALLERS = 25
 _DEEPEST = 4
 _LEAST_SHARE = 0.5
+_NOT_CALLED = "nothing in the program is seen to call it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,6 @@ class Verdict:
     callers: tuple[Caller, ...] = ()
     final: bool = False
     """No longer path would change it."""
-    since: int = 0
-    """The line of a launching function from which on it starts workers; what it calls before is not start-up."""
 
 
 @dataclass(frozen=True)
@@ -80,18 +79,18 @@ class Graph:
         self._declared = declared or Declared()
         self.resolver = Resolver(program)
         self.roots = Roots(self.resolver)
-        self._verdicts: dict[tuple[str, int, int], Verdict] = {}
+        self._verdicts: dict[tuple[str, int, int, int], Verdict] = {}
         self._callers: dict[tuple[str, int], tuple[Caller, ...]] = {}
 
-    def evidence(self, path: str, line: int, least: Grade = Grade.LIKELY) -> WorkerInit | None:
-        """Why the function whose `def` is at `line` of `path` is on a worker-init path; None where it is not.
+    def evidence(self, path: str, line: int, at: int = 0, least: Grade = Grade.LIKELY) -> WorkerInit | None:
+        """Why line `at` of the function whose `def` is at `line` of `path` is on a worker-init path; None where not.
 
         Evidence that is only *possible* is looked for where it is the `least` that counts.
         """
         function = self.function(path, line)
         if function is None:
             return None
-        verdict = self.verdict(path, function)
+        verdict = self.verdict(path, function, at=at)
         if verdict.depth is not None:
             return WorkerInit(Grade.SURE if verdict.depth <= 1 else Grade.LIKELY, tuple(_steps(verdict)))
         possible = self._in_spite_of_share(verdict, 2) if least is Grade.POSSIBLE else None
@@ -100,11 +99,9 @@ class Graph:
     def _in_spite_of_share(self, verdict: Verdict, calls: int) -> Verdict | None:
         """The same function as called from a root by at most `calls` calls, whoever else calls it."""
         for caller in verdict.callers if calls else ():
-            above = self.verdict(caller.path, caller.function)
-            if above.depth is None or above.depth >= calls or caller.line < above.since:
-                found = self._in_spite_of_share(above, calls - 1)
-            else:
-                found = above
+            above = self.verdict(caller.path, caller.function, at=caller.line)
+            near = above.depth is not None and above.depth < calls
+            found = above if near else self._in_spite_of_share(above, calls - 1)
             if found is not None and found.depth is not None:
                 why = f"called at line {caller.line} of {caller.path}"
                 return Verdict(verdict.path, verdict.function, found.depth + 1, why, found, callers=verdict.callers)
@@ -115,7 +112,7 @@ class Graph:
         raised = self.resolver.class_of(path, qualname)
         found: list[WorkerInit] = []
         for raiser in self._raisers(Located(path, raised)) if raised else ():
-            evidence = self.evidence(raiser.path, raiser.function.line, least)
+            evidence = self.evidence(raiser.path, raiser.function.line, raiser.line, least)
             if evidence is not None and raised is not None:
                 step = Step(qualname, path, raised.line, f"raised at line {raiser.line} of {raiser.path}")
                 found.append(WorkerInit(evidence.grade, (*evidence.path, step)))
@@ -129,10 +126,13 @@ class Graph:
         for candidate in self.program.mentioning([name], words, raised.path):
             summary = self.program.summary(candidate)
             for function in summary.functions if summary else ():
-                for call in function.raises:
-                    if call.reference.endswith(name) and raised in self.resolver.resolve(candidate, call.reference):
-                        yield Caller(candidate, function, call.line)
-                        break
+                lines = [
+                    call.line
+                    for call in function.raises
+                    if call.reference.endswith(name) and raised in self.resolver.resolve(candidate, call.reference)
+                ]
+                if lines:
+                    yield Caller(candidate, function, max(lines))
 
     def child(self, path: str, line: int, at: int) -> WorkerInit | None:
         """Why line `at` of the function whose `def` is at `line` of `path` runs in a worker; None where it does not.
@@ -172,15 +172,19 @@ class Graph:
         summary = self.program.summary(path)
         return next((f for f in summary.functions if f.line == line), None) if summary else None
 
-    def verdict(self, path: str, function: Function, budget: int = _DEEPEST) -> Verdict:
-        """The shortest worker-init path to `function` that is at most `budget` calls long, or what there is instead."""
-        key = (path, function.line, budget)
+    def verdict(self, path: str, function: Function, budget: int = _DEEPEST, at: int = 0) -> Verdict:
+        """The shortest worker-init path to `function` that is at most `budget` calls long, or what there is instead.
+
+        Line `at` of the function is what counts, where one is given: before it starts workers, that is no evidence.
+        """
+        starts = self.roots.sites(path, function)
+        later = starts[0].line if starts and 0 < at < starts[0].line else 0
+        key = (path, function.line, budget, later)
         if key not in self._verdicts:
-            self._verdicts[key] = Verdict(path, function, None, "calls itself")
-            self._verdicts[key] = self._decide(path, function, budget)
+            self._verdicts[key] = self._decide(path, function, budget, later)
         return self._verdicts[key]
 
-    def _decide(self, path: str, function: Function, budget: int) -> Verdict:
+    def _decide(self, path: str, function: Function, budget: int, later: int) -> Verdict:
         mark = function.mark or self._declared.mark(self.program.module_name(path), function.qualname)
         if mark:
             depth = 0 if mark == "worker-init" else None
@@ -188,7 +192,7 @@ class Graph:
         cut = self.roots.cut(path, function)
         if cut:
             return Verdict(path, function, None, cut, final=True)
-        if root := self._root(path, function):
+        if root := self._root(path, function, later):
             return root
         if startup.SERVING_NAME.fullmatch(function.name):
             return Verdict(path, function, None, "serving, validation or shut-down by its name", final=True)
@@ -201,7 +205,8 @@ class Graph:
             return Verdict(path, function, None, f"a shared helper: {len(files)} files may call it", final=True)
         callers = self.callers(path, function)
         if not callers:
-            return Verdict(path, function, None, "nothing in the program is seen to call it", final=True)
+            why = f"comes before it starts workers at line {later}" if later else _NOT_CALLED
+            return Verdict(path, function, None, why, final=True)
         if len(callers) > _MOST_CALLERS:
             return Verdict(
                 path, function, None, f"a shared helper: {len(callers)} callers", callers=callers, final=True
@@ -212,12 +217,8 @@ class Graph:
         """Marked if enough of its callers are; no more of them are looked into than it takes to know."""
         enough = math.ceil(len(callers) * _LEAST_SHARE)
         for deeper in range(budget):
-            verdicts = [self.verdict(caller.path, caller.function, deeper) for caller in callers]
-            marked = [
-                (verdict, caller)
-                for verdict, caller in zip(verdicts, callers, strict=True)
-                if verdict.depth is not None and caller.line >= verdict.since
-            ]
+            verdicts = [self.verdict(caller.path, caller.function, deeper, caller.line) for caller in callers]
+            marked = [pair for pair in zip(verdicts, callers, strict=True) if pair[0].depth is not None]
             if len(marked) >= enough:
                 nearest, caller = min(marked, key=lambda pair: pair[0].depth or 0)
                 why = f"called at line {caller.line} of {caller.path}"
@@ -227,10 +228,10 @@ class Graph:
         why = f"{len(marked)} of its {len(callers)} callers are on a worker-init path"
         return Verdict(path, function, None, why, callers=callers, final=all(v.final for v in verdicts))
 
-    def _root(self, path: str, function: Function) -> Verdict | None:
-        if sites := self.roots.sites(path, function):
-            first = sites[0]
-            return Verdict(path, function, 0, f"starts workers: {first.how} at line {first.line}", since=first.line)
+    def _root(self, path: str, function: Function, later: int) -> Verdict | None:
+        sites = self.roots.sites(path, function)
+        if sites and not later:
+            return Verdict(path, function, 0, f"starts workers: {sites[0].how} at line {sites[0].line}")
         if why := self.roots.named(path, function) or self.roots.driving(function):
             return Verdict(path, function, 0, why)
         for launcher, site in self.roots.launches(path, function) if function.line else ():

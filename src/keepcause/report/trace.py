@@ -15,7 +15,7 @@ from keepcause.report.text import printable, shown_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from keepcause.lint.graph import Graph, Verdict
+    from keepcause.lint.graph import Graph
     from keepcause.lint.summary import Function, Summary
 
 _PLACE = re.compile(r"(?P<path>.+):(?P<line>[0-9]+)")
@@ -35,13 +35,13 @@ def functions(graph: Graph, path: Path, line: int | None) -> Iterator[str]:
     chosen = [graph.at(name, line)] if line else sorted(summary.functions, key=lambda function: function.line)
     for function in chosen:
         if function is not None and (line or function.line):
-            yield from _function(graph, name, function)
+            yield from _function(graph, name, function, line if line and line > function.line else 0)
 
 
-def _function(graph: Graph, path: str, function: Function) -> Iterator[str]:
+def _function(graph: Graph, path: str, function: Function, at: int) -> Iterator[str]:
     yield f"{_place(graph, path, function.line)}: {printable(function.qualname)}\n"
-    evidence = graph.evidence(path, function.line, Grade.POSSIBLE)
-    verdict = graph.verdict(path, function)
+    evidence = graph.evidence(path, function.line, at, Grade.POSSIBLE)
+    verdict = graph.verdict(path, function, at=at)
     if evidence is None:
         yield f"  not worker-init: {printable(verdict.why)}\n"
     else:
@@ -51,18 +51,11 @@ def _function(graph: Graph, path: str, function: Function) -> Iterator[str]:
     if verdict.depth is None and verdict.callers:
         yield "  its callers:\n"
         for caller in verdict.callers:
-            judged = graph.verdict(caller.path, caller.function)
+            judged = graph.verdict(caller.path, caller.function, at=caller.line)
             place = _place(graph, caller.path, caller.line)
-            yield f"    {printable(caller.function.qualname)}  {place}  {_judgement(judged, caller.line)}\n"
+            answer = "not worker-init" if judged.depth is None else "worker-init"
+            yield f"    {printable(caller.function.qualname)}  {place}  {answer}: {printable(judged.why)}\n"
     yield "\n"
-
-
-def _judgement(verdict: Verdict, line: int) -> str:
-    if verdict.depth is None:
-        return f"not worker-init: {printable(verdict.why)}"
-    if line < verdict.since:
-        return f"calls it before it {printable(verdict.why)}"
-    return f"worker-init: {printable(verdict.why)}"
 
 
 def roots(graph: Graph, path: Path) -> Iterator[str]:
