@@ -226,6 +226,9 @@ def test_list_field_where_list_is_another_name(
         (EditKind.LIST_KEYS, "raise Y('%s' % a[0].keys())", "a[0].keys()", "raise Y('%s' % list(a[0]))"),
         (EditKind.JOIN, "raise Y('a' + x)", "x", "raise Y('a' + \", \".join(map(str, x)))"),
         (EditKind.JOIN, "raise Y('a' + (x))", "x", "raise Y('a' + \", \".join(map(str, (x))))"),
+        (EditKind.JOIN, "raise Y(f'{x}')", "x", "raise Y(f'{\", \".join(map(str, x))}')"),
+        (EditKind.JOIN, 'raise Y(f"{x}")', "x", "raise Y(f\"{', '.join(map(str, x))}\")"),
+        (EditKind.JOIN, 'raise Y(f"""{x}""")', "x", 'raise Y(f"""{", ".join(map(str, x))}""")'),
         (EditKind.DROP_CALL, "raise Y(', '.join(str(x)))", "str(x)", "raise Y(', '.join(x))"),
         (EditKind.DROP_CALL, "raise Y(j(str(a for a in b)))", "str((a for a in b))", "raise Y(j(a for a in b))"),
         (
@@ -239,6 +242,16 @@ def test_list_field_where_list_is_another_name(
 )
 def test_other_ways(edited: Callable[..., str], kind: EditKind, before: str, target: str, after: str) -> None:
     assert edited(handled(before), (kind, target)) == handled(after)
+
+
+def test_no_string_is_put_where_both_quotes_are_taken(refused: Callable[..., str]) -> None:
+    assert refused(handled("raise Y(f\"{f'{x}'}\")"), (EditKind.JOIN, "x")) == "LibCST can't make the change"
+
+
+@since_312
+def test_a_string_may_stand_in_quotes_like_its_own_where_others_do(edited: Callable[..., str]) -> None:
+    code = handled('raise Y(f"{a["b"]}{x}")')
+    assert edited(code, (EditKind.JOIN, "x")) == handled('raise Y(f"{a["b"]}{", ".join(map(str, x))}")')
 
 
 @pytest.mark.parametrize(

@@ -199,5 +199,17 @@ def test_diff_is_named_from_the_working_directory(tmp_path: Path, monkeypatch: p
     assert diff(tmp_path / "pkg" / "worker.py", b"a\n", b"b") == expected
 
 
+def test_diff_of_a_file_elsewhere_is_named_from_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    path = tmp_path / "there.py"
+    path.write_bytes(b"a\n")
+    patch = diff(Path("../there.py"), b"a\n", b"b\n")
+    assert patch.startswith(f"--- a{path}\n+++ b{path}\n".encode())
+    subprocess.run(["git", "apply", "-"], cwd="/", input=patch, check=True)
+    assert path.read_bytes() == b"b\n"
+
+
 def test_no_diff() -> None:
     assert diff(Path("x.py"), OLD, OLD) == b""

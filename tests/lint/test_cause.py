@@ -146,6 +146,23 @@ def test_fresh_name_at_module_level(before: str, name: str) -> None:
     assert bound_name(before + HANDLER) == name
 
 
+@pytest.mark.parametrize(
+    ("names", "before", "name"),
+    [
+        (["exc"], "", "exc"),
+        (["err", "exc", "err"], "", "err"),
+        (["error", "exc"], "", "exc"),
+        (["ex", "ex"], "", "e"),
+        (["error"], "error = 1", "e"),
+        (["error", "error", "exc"], "error = 1", "exc"),
+    ],
+)
+def test_fresh_name_follows_the_habit_of_the_file(names: list[str], before: str, name: str) -> None:
+    used = "".join(f"def f{i}():\n    try: x\n    except X as {name}: y\n" for i, name in enumerate(names))
+    indented = HANDLER.replace("\n", "\n    ")
+    assert bound_name(f"{used}def g():\n    {before}{indented}") == name
+
+
 def test_fresh_name_in_a_function() -> None:
     indented = HANDLER.replace("\n", "\n    ")
     assert bound_name(f"e = 1\ndef g():{indented}") == "e"

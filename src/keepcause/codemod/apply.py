@@ -275,11 +275,14 @@ def _sync(directory: Path) -> None:
 def diff(path: Path, old: bytes, new: bytes) -> bytes:
     """The unified diff of one file as `git apply` takes it, named from the working directory; empty if nothing differs.
 
+    A file outside of it is named from the root folder, as git takes no path with `..`: the patch is applied in `/`.
     Bytes, as the file may be in any encoding; only a line feed ends a line.
     """
-    name = os.fsencode(os.path.relpath(path))
+    relative = os.path.relpath(path)
+    outside = relative.startswith(f"..{os.sep}")
+    name = os.fsencode(os.path.abspath(path) if outside else f"/{relative}")
     lines = difflib.diff_bytes(
-        difflib.unified_diff, _diff_lines(old), _diff_lines(new), _quoted(b"a/" + name), _quoted(b"b/" + name)
+        difflib.unified_diff, _diff_lines(old), _diff_lines(new), _quoted(b"a" + name), _quoted(b"b" + name)
     )
     return b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in lines)
 

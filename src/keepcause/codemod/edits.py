@@ -101,10 +101,21 @@ def locate(part: Part, statement: Statement, edit: Edit) -> Located:
                 result = _parse(changed.code, statement)
             except (cst.CSTValidationError, SourceError):
                 continue
-            if same(result, intended):
+            if same(result, intended) and (_nests(part.module) or not _nests(changed)):
                 restored(part, changed)
                 return located
     raise RefusedError("LibCST can't make the change")
+
+
+def _nests(module: cst.Module) -> bool:
+    """Whether an f-string has its own quotes inside a field, which only Python 3.12 and later read."""
+    return any(
+        string.end in cst.Module([]).code_for_node(field.expression)
+        for string in _walk(module)
+        if isinstance(string, cst.FormattedString)
+        for field in string.parts
+        if isinstance(field, cst.FormattedStringExpression)
+    )
 
 
 def render(part: Part, located: Sequence[Located]) -> str:
@@ -275,10 +286,10 @@ def list_async(value: cst.BaseExpression) -> cst.BaseExpression:
     return cst.ListComp(cst.Name("item"), clause)
 
 
-def join(value: cst.BaseExpression) -> cst.BaseExpression:
+def join(value: cst.BaseExpression, quote: str = '"') -> cst.BaseExpression:
     """`x` -> `", ".join(map(str, x))`."""
     mapped = cst.Call(cst.Name("map"), [cst.Arg(cst.Name("str")), cst.Arg(value)])
-    return cst.Call(cst.Attribute(cst.SimpleString('", "'), cst.Name("join")), [cst.Arg(mapped)])
+    return cst.Call(cst.Attribute(cst.SimpleString(f"{quote}, {quote}"), cst.Name("join")), [cst.Arg(mapped)])
 
 
 def list_keys(value: cst.BaseExpression) -> cst.BaseExpression:
@@ -321,7 +332,7 @@ _WAYS: dict[str, tuple[Callable[[cst.BaseExpression], cst.BaseExpression], ...]]
     "call": (list_call, list_call_in_parentheses),
     "display": (list_display, list_display_of_parentheses),
     "async": (list_async,),
-    "join": (join,),
+    "join": (join, partial(join, quote="'")),
     "keys": (list_keys,),
     "drop": (drop_call, drop_call_to_parentheses),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -149,12 +150,15 @@ def is_unchained(node: ast.Raise, caught: Caught, source: Source) -> bool:
 def fresh_name(handler: ast.ExceptHandler, source: Source) -> str:
     """A name for what `handler` catches that nothing else in its function, or in the module outside of one, uses.
 
-    The name is deleted when the handler ends, so handlers inside one another get different ones.
+    Of the usual names, the one that most handlers of the file use comes first. The name is deleted when the handler
+    ends, so handlers inside one another get different ones.
     """
     function = source.scopes.of[handler].function
     taken = set(source.scopes.names_in(function))
     outer = [up for up in _within_scope(handler, source) if isinstance(up, ast.ExceptHandler) and up.name is None]
-    names = [*_FRESH_NAMES, *(f"exc{number}" for number in range(1, len(taken) + len(outer) + 2))]
+    used = Counter(getattr(each, "name", None) for each in source.scopes.nodes[ast.ExceptHandler])
+    usual = sorted(_FRESH_NAMES, key=lambda name: -used[name])
+    names = [*usual, *(f"exc{number}" for number in range(1, len(taken) + len(outer) + 2))]
     if function.parent is None and function.star_import:
         names = [f"_{name}" for name in names]  # any other name may have come in by `import *`
     return [name for name in names if name not in taken][len(outer)]
