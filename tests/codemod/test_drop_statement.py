@@ -44,6 +44,7 @@ def dropped(code: str, *lines: int) -> Repair:
         ("try:\n    c()\nfinally:\n    a.b = 1\n    d()\n", "try:\n    c()\nfinally:\n    d()\n"),
         ("match c:\n    case 1:\n        a.b = 1\n        d()\n", "match c:\n    case 1:\n        d()\n"),
         ("s = 'ä'; c()\n# ä\na.b = 1\n", "pass; c()\n# ä\n"),
+        ("a.b = 1\nc(lambda: d, e if f else g)\n", "c(lambda: d, e if f else g)\n"),
         # Only one in its block, or not alone on its line.
         ("if c:\n    a.b = 1\nd()\n", "if c:\n    pass\nd()\n"),
         ("if c: a.b = 1\n", "if c: pass\n"),

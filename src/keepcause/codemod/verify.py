@@ -119,7 +119,8 @@ def _gone(source: Source, edits: Iterable[Edit]) -> set[Span]:
 def _without(tree: ast.Module, gone: list[Statement]) -> None:
     for node in ast.walk(tree) if gone else ():
         for name in _BLOCKS:
-            if block := getattr(node, name, None):
+            block = getattr(node, name, None)
+            if isinstance(block, list):  # a lambda's or a conditional expression's is none
                 block[:] = [statement for statement in block if statement not in gone]
 
 
