@@ -1,56 +1,48 @@
-"""What kept a checkpoint from loading, as one error with every key; imports chain and plain."""
+"""What kept a checkpoint from loading, as one error with every key; imports chain, findings, plain and wording."""
 
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from .chain import Carried
-from .plain import cut, ranks_text
+from .findings import (
+    CONFLICTS,
+    LISTS,
+    Findings,
+    ShapeConflict,
+    TypeConflict,
+    conflicts,
+    from_plain,
+    grouped,
+    rows,
+    to_plain,
+)
+from .plain import cut
+from .wording import TEXT, body, counts, summed_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-SECTION: Final = 2_000
-"""Characters that one kind of finding may take in an error's text; the fields hold everything."""
-
-
-@dataclass(frozen=True, order=True)
-class ShapeConflict:
-    """A key whose shape differs: `expected` is the model's, `actual` the checkpoint's.
-
-    `module` defaults to the key's parent.
-    """
-
-    key: str
-    expected: tuple[int, ...]
-    actual: tuple[int, ...]
-    module: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "expected", tuple(self.expected))
-        object.__setattr__(self, "actual", tuple(self.actual))
-        if not self.module:
-            object.__setattr__(self, "module", self.key.rpartition(".")[0])
-
-    def __str__(self) -> str:
-        text = f"{self.key}: expected {list(self.expected)}, the checkpoint has {list(self.actual)}"
-        return f"{text} (module {self.module})" if self.module else text
+_FIELDS: Final[dict[str, Any]] = {"rank": None, "checkpoint_step": None, "path": None, "verdict": ""}
 
 
 class DCPLoadError(Carried, RuntimeError):
-    """A checkpoint does not fit the model: every missing and unexpected key and every shape that differs.
+    """A checkpoint does not fit the model, or can't be loaded: everything that is wrong, of every rank.
 
     One or two texts alone are accepted too, since some transports rebuild errors so; the text then holds both.
 
     Attributes:
-        rank: the rank that found it, or None.
+        rank: the rank that found it, the lowest of several; or None.
         checkpoint_step, path: which checkpoint.
         missing: keys that the model wants and the checkpoint lacks, sorted.
-        unexpected: keys of the checkpoint that the model does not want, sorted.
+        unexpected: keys of the checkpoint that no rank's model wants, sorted.
         shape_conflicts: ShapeConflicts, sorted by key.
+        dtype_conflicts: TypeConflicts of dtypes, sorted by key; torch converts these in silence.
+        kind_conflicts: TypeConflicts of tensors against other objects, sorted by key.
+        files: damaged shard files, each with its damage.
+        findings: Findings of each group of ranks that found the same; the earliest failure first.
+        verdict: code of what is at the path where that can't be read as a checkpoint, else "".
     """
 
     def __init__(
@@ -62,63 +54,67 @@ class DCPLoadError(Carried, RuntimeError):
         unexpected: Iterable[str] = (),
         shape_conflicts: Iterable[ShapeConflict] = (),
         *,
+        dtype_conflicts: Iterable[TypeConflict] = (),
+        kind_conflicts: Iterable[TypeConflict] = (),
+        findings: Iterable[Findings] = (),
         cause: BaseException | None = None,
     ) -> None:
         text = ""
         if isinstance(rank, str):
             text = rank if checkpoint_step is None else f"{rank}\n{checkpoint_step}"
             rank = checkpoint_step = None
-        self.rank = rank
+        own = Findings(
+            () if rank is None else (rank,),
+            tuple(sorted(map(str, missing))),
+            tuple(sorted(shape_conflicts)),
+            tuple(sorted(dtype_conflicts)),
+            tuple(sorted(kind_conflicts)),
+        )
+        self.findings = grouped([*([own] if own else []), *findings])
+        ranks = [each for group in self.findings for each in group.ranks]
+        self.rank = min(ranks) if rank is None and ranks else rank
         self.checkpoint_step = checkpoint_step
         self.path = None if path is None else os.fspath(path)
-        self.missing = sorted(map(str, missing))
+        self.missing: list[str] = self._all("missing")
         self.unexpected = sorted(map(str, unexpected))
-        self.shape_conflicts = sorted(shape_conflicts)
+        self.shape_conflicts: list[ShapeConflict] = self._all("shape_conflicts")
+        self.dtype_conflicts: list[TypeConflict] = self._all("dtype_conflicts")
+        self.kind_conflicts: list[TypeConflict] = self._all("kind_conflicts")
+        self.files: list[str] = self._all("files")
+        self.verdict = ""
         super().__init__(text or self._report())
         if cause is not None:
             self.__cause__ = cause
 
+    def _all(self, name: str) -> list[Any]:
+        return sorted({each for group in self.findings for each in getattr(group, name)})
+
     def _report(self) -> str:
         head = f"rank {self.rank}: " if self.rank is not None else ""
-        lines = [f"{head}could not load the checkpoint of step {self.checkpoint_step} at {self.path}: {self._counts()}"]
-        lines += _section("missing", self.missing)
-        lines += _section("unexpected", self.unexpected)
-        lines += _section("shape_conflicts", self.shape_conflicts)
-        return "\n".join(lines)
-
-    def _counts(self) -> str:
-        counts = (
-            f"{len(self.missing)} missing",
-            f"{len(self.unexpected)} unexpected",
-            f"{len(self.shape_conflicts)} with another shape",
-        )
-        return ", ".join(count for count in counts if not count.startswith("0 ")) or "no keys named"
+        head += f"could not load the checkpoint of step {self.checkpoint_step} at {self.path}"
+        numbers = {name: len(getattr(self, name)) for name in ("missing", "unexpected", *LISTS[1:])}
+        found = [counts(numbers)]
+        failed = sum(len(each.ranks) or 1 for each in self.findings if each.failure)
+        if failed:
+            found.append(f"{failed} rank{'s' * (failed > 1)} failed")
+        text = ", ".join(filter(None, found)) or "no keys named"
+        return cut("\n".join([f"{head}: {text}", *body(self.findings, self.unexpected)]), TEXT)
 
     def _keepcause_fields(self) -> dict[str, Any]:
-        rows = [[each.key, list(each.expected), list(each.actual), each.module] for each in self.shape_conflicts]
-        return {**super()._keepcause_fields(), "shape_conflicts": rows}
+        plain = {name: rows(getattr(self, name)) for name in CONFLICTS}
+        return {**super()._keepcause_fields(), **plain, "findings": [to_plain(each) for each in self.findings]}
 
     def _keepcause_restore(self, state: dict[str, Any]) -> None:
-        rows = state.get("shape_conflicts", [])
-        fields: dict[str, Any] = {"rank": None, "checkpoint_step": None, "path": None, "missing": [], "unexpected": []}
-        super()._keepcause_restore({**fields, **state, "shape_conflicts": [ShapeConflict(*row) for row in rows]})
+        fields = {**_FIELDS, **{name: [] for name in ("missing", "unexpected", "files")}, **state}
+        for name in CONFLICTS:
+            fields[name] = conflicts(name, _list(state.get(name)))
+        fields["findings"] = tuple(from_plain(each) for each in _list(state.get("findings")))
+        super()._keepcause_restore(fields)
 
 
-def _section(title: str, findings: Iterable[object]) -> list[str]:
-    """Return the heading and the findings that fit into SECTION, and how many more there are."""
-    lines: list[str] = []
-    left = SECTION
-    more = 0
-    for each in findings:
-        line = f"    {cut(str(each), 400)}"
-        left -= len(line)
-        if left < 0:
-            more += 1
-        else:
-            lines.append(line)
-    if more:
-        lines.append(f"    ... and {more} more, all in .{title}")
-    return [f"  {title.replace('_', ' ')}:", *lines] if lines else []
+def _list(value: Any) -> list[Any]:
+    """Return a list as it is, and nothing for the text that stands for one that was too big to travel."""
+    return value if isinstance(value, list) else []
 
 
 class DCPErrorAggregator:
@@ -134,20 +130,8 @@ class DCPErrorAggregator:
 
     def summary(self) -> str:
         """Return one text that names every rank and all it found, equal findings once; empty if there is nothing."""
-        groups: defaultdict[str, list[int | None]] = defaultdict(list)
-        for error in self._errors:
-            rank = getattr(error, "rank", None)
-            text = str(error).removeprefix(f"rank {rank}: ")
-            groups[text].append(rank)
-        parts = [(sorted(ranks, key=_order), text) for text, ranks in groups.items()]
-        return "\n".join(
-            f"{ranks_text(ranks)}: {text}"
-            for ranks, text in sorted(parts, key=lambda part: (_order(part[0][0]), part[1]))
-        )
-
-
-def _order(rank: int | None) -> tuple[bool, int]:
-    return rank is None, rank or 0
+        ranks = [(getattr(error, "rank", None), error) for error in self._errors]
+        return summed_up((rank, str(error).removeprefix(f"rank {rank}: ")) for rank, error in ranks)
 
 
 def precheck_rank(
@@ -163,14 +147,12 @@ def precheck_rank(
     """
     missing = current.keys() - saved.keys()
     unexpected = saved.keys() - current.keys()
-    conflicts = [
+    found = [
         ShapeConflict(key, expected, actual)
         for key in current.keys() & saved.keys()
         if (expected := _shape(current[key])) != (actual := _shape(saved[key]))
     ]
-    return (
-        DCPLoadError(rank, step, path, missing, unexpected, conflicts) if missing or unexpected or conflicts else None
-    )
+    return DCPLoadError(rank, step, path, missing, unexpected, found) if missing or unexpected or found else None
 
 
 def _shape(value: Any) -> tuple[int, ...]:

@@ -1,0 +1,396 @@
+"""A pickle of a checkpoint's metadata as inert records: no class is looked up, nothing runs; standard library only."""
+
+from __future__ import annotations
+
+import re
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SIZE: Final = 1 << 30
+"""Bytes that a pickle may have; a checkpoint of a million keys needs about 300 MB."""
+ITEMS: Final = 100_000_000
+"""Items that all containers together may hold; a checkpoint needs about 25 a key."""
+WAITING: Final = 100_000
+"""Values that may wait to be put into a container; pickle writes at most 1,000 pairs at a time."""
+NESTING: Final = 100
+"""Containers that may be open inside each other; a checkpoint needs fewer than 10."""
+
+METADATA: Final = "torch.distributed.checkpoint.metadata"
+RECORDS: Final = frozenset(
+    {f"{METADATA}.{name}" for name in ("Metadata", "TensorStorageMetadata", "BytesStorageMetadata", "StorageMeta")}
+    | {f"{METADATA}.{name}" for name in ("ChunkStorageMetadata", "TensorProperties", "MetadataIndex")}
+    | {f"{METADATA}._MEM_FORMAT_ENCODING", "torch.distributed.checkpoint.filesystem._StorageInfo"}
+    | {"torch.Size", "torch.serialization._get_layout"}
+    | {f"{module}.{kind}Path" for module in ("pathlib", "pathlib._local") for kind in ("Posix", "PurePosix", "Windows")}
+)
+"""What the metadata that torch 2.0 to 2.13 writes may make objects of."""
+DTYPE: Final = re.compile(r"torch\.(?:bool|bits\w+|(?:q?u?int|complex|b?float)\d+\w*)")
+"""What else it may name."""
+
+
+class InertError(ValueError):
+    """A pickle can't be read as inert records.
+
+    Attributes:
+        reason: "truncated"; "foreign", it isn't the pickle of a checkpoint's metadata; "refused", it names what
+            checkpoints do not, or does what they do not; "limit", it goes beyond a limit.
+        name: the full name that was refused, or "".
+    """
+
+    def __init__(self, reason: str, text: str, name: str = "") -> None:
+        super().__init__(text)
+        self.reason, self.name = reason, name
+
+
+class Record:
+    """An object of the pickle: the full name of its class, what it was called with, and its state by name."""
+
+    __slots__ = ("args", "kind", "names", "values")
+
+    def __init__(self, kind: str, args: tuple[Any, ...]) -> None:
+        self.kind, self.args = kind, args
+        self.names: tuple[str, ...] = ()
+        self.values: tuple[Any, ...] = ()
+
+    def get(self, name: str) -> Any:
+        """Return what the state holds under this name, None if it doesn't."""
+        return self.values[self.names.index(name)] if name in self.names else None
+
+
+class Name(str):
+    """The full name of a class or a dtype."""
+
+    __slots__ = ()
+
+
+_NEVER: Final = object()
+"""Stands in the memo for what pickle writes once and never fetches."""
+_NEW: Final = b")\x81\x94}\x94("
+"""How an object begins whose state is a dict: no arguments, new, memoize, an empty dict, memoize, mark."""
+_SHAPE: Final = re.compile(rb"((?:K.|M..|J....){1,3}+)([\x85-\x87])\x94\x85\x94R\x94", re.DOTALL)
+"""A call of torch.Size after its name: one to three ints, a tuple of them, memoize, a tuple of that, memoize, call."""
+_INT: Final = re.compile(rb"K(.)|M(..)|J(....)", re.DOTALL)
+_SHORT, _INT32, _UINT32, _INT64, _DOUBLE = (Struct(code) for code in ("<H", "<i", "<I", "<Q", ">d"))
+
+
+def load(data: bytes, *, size: int = SIZE, items: int = ITEMS) -> Any:
+    """Read a pickle and return its records, dicts, lists, tuples and scalars; a torch.Size becomes a tuple of ints.
+
+    Args:
+        data: the pickle, of protocol 2 or later.
+        size: bytes that it may have.
+        items: items that its containers may hold altogether.
+
+    Raises:
+        InertError: it can't be read so.
+    """
+    if len(data) > size:
+        raise InertError("limit", f"it has {len(data):,} bytes, more than the {size:,} that are read")
+    if data[:1] != b"\x80":
+        reason = "foreign" if data else "truncated"
+        raise InertError(reason, f"it begins with {data[:20]!r}, not as a pickle does" if data else "it is empty")
+    return _Machine(data, items).run()
+
+
+class _Machine:
+    """Carries out a pickle's instructions on plain data."""
+
+    def __init__(self, data: bytes, items: int) -> None:
+        self.data, self.left = data, items
+        self.at = 0
+        self.stack: list[Any] = []
+        self.memo: list[Any] = []
+        self.marks: list[int] = []
+        self.shapes: dict[bytes, tuple[int, ...]] = {}
+        self.layouts: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def run(self) -> Any:
+        """Return what the pickle holds."""
+        try:
+            self._run()
+            return self.stack[-1]
+        except IndexError as error:
+            if self.at + 2 > len(self.data):
+                self._truncated()
+            raise InertError("refused", f"at byte {self.at} it takes a value that isn't there") from error
+        except UnicodeDecodeError as error:
+            raise InertError("refused", f"at byte {self.at} it holds a text that is none") from error
+
+    def _run(self) -> None:
+        # The instructions that make up nine tenths of a checkpoint are carried out here, without a call.
+        data, stack, memo, rare = self.data, self.stack, self.memo, _RARE
+        at = 0
+        while True:
+            self.at = at
+            code = data[at]
+            at += 1
+            if code == 0x94:  # memoize
+                memo.append(stack[-1])
+            elif code == 0x68 or code == 0x6A:  # fetch
+                if code == 0x68:
+                    value = memo[data[at]]
+                    at += 1
+                else:
+                    value = memo[_UINT32.unpack(self._bytes(at, 4))[0]]
+                    at += 4
+                if value is _NEVER:
+                    self._refuse("fetches what is written only once")
+                stack.append(value)
+                if value.__class__ is Name:
+                    if data.startswith(_NEW, at):
+                        at = self._new(at)
+                    elif value == "torch.Size" and (call := _SHAPE.match(data, at)):
+                        at = self._shape(call)
+            elif code == 0x8C:  # a short text
+                end = at + 1 + data[at]
+                if end > len(data):
+                    self._truncated()
+                stack.append(data[at + 1 : end].decode("utf-8", "surrogatepass"))
+                at = end
+            elif code == 0x4B:
+                stack.append(data[at])
+                at += 1
+            elif code == 0x2E:  # the end
+                return
+            elif code in rare:
+                at = rare[code](self, at)
+            else:
+                self._refuse(f"uses the instruction {bytes((code,))!r}")
+
+    def _bytes(self, at: int, size: int) -> bytes:
+        part = self.data[at : at + size]
+        if len(part) < size:
+            self._truncated()
+        return part
+
+    def _truncated(self) -> NoReturn:
+        raise InertError("truncated", f"it ends after {len(self.data):,} bytes, in the middle of an instruction")
+
+    def _refuse(self, what: str, name: str = "") -> NoReturn:
+        raise InertError("refused", f"at byte {self.at} it {what}, which no checkpoint's metadata does", name)
+
+    def _pop(self, kind: type, what: str) -> Any:
+        value = self.stack.pop()
+        if type(value) is not kind:
+            self._refuse(what)
+        return value
+
+    def _items(self) -> list[Any]:
+        """Take the values since the last mark."""
+        start = self.marks.pop()
+        found = self.stack[start:]
+        del self.stack[start:]
+        self._count(len(found))
+        return found
+
+    def _count(self, items: int) -> None:
+        self.left -= items
+        if self.left < 0:
+            raise InertError("limit", "its containers hold more items than are read")
+
+    def _new(self, at: int) -> int:
+        self._record(self.stack.pop(), ())
+        self.memo += (self.stack[-1], _NEVER)
+        self.stack.append({})
+        return self._mark(at + len(_NEW))
+
+    def _shape(self, call: re.Match[bytes]) -> int:
+        shape = self.shapes.get(call[0])
+        if shape is None:
+            numbers = _INT.findall(call[1])
+            shape = tuple(int.from_bytes(a or b or c, "little", signed=bool(c)) for a, b, c in numbers)
+            if len(shape) != call[2][0] - 0x84:
+                return call.start()  # more values than the tuple takes; whatever it means, it is done step by step
+            self.shapes[call[0]] = shape
+        self.stack[-1] = shape
+        self.memo += (shape, _NEVER, shape)
+        return call.end()
+
+    def _mark(self, at: int) -> int:
+        if len(self.marks) >= NESTING or len(self.stack) > WAITING:
+            raise InertError("limit", f"at byte {self.at} it nests deeper, or leaves more open, than is read")
+        self.marks.append(len(self.stack))
+        return at
+
+    def _record(self, name: Any, args: Any) -> None:
+        if type(name) is not Name or name not in RECORDS or type(args) is not tuple:
+            self._refuse("calls something")
+        self._count(1)
+        self.stack.append(Record(name, args))
+
+    def _name(self, module: Any, name: Any) -> Name:
+        full = f"{module}.{name}"
+        if type(module) is not str or type(name) is not str or not (full in RECORDS or DTYPE.fullmatch(full)):
+            self._refuse(f"names {full[:200]!r}", full[:200])
+        return Name(full)
+
+    # The rare instructions: each is given where its argument begins, and returns where the next one does.
+
+    def _stack_global(self, at: int) -> int:
+        name = self.stack.pop()
+        self.stack.append(self._name(self.stack.pop(), name))
+        return at
+
+    def _global(self, at: int) -> int:
+        end = self.data.find(b"\n", self.data.find(b"\n", at) + 1)
+        if end < 0:
+            self._truncated()
+        module, _, name = self.data[at:end].decode().partition("\n")
+        self.stack.append(self._name(module, name))
+        return end + 1
+
+    def _new_object(self, at: int) -> int:
+        args = self.stack.pop()
+        self._record(self.stack.pop(), args)
+        return at
+
+    def _call(self, at: int) -> int:
+        args = self.stack.pop()
+        if self.stack[-1:] == ["torch.Size"] and type(self.stack[-1]) is Name:
+            if len(args) != 1 or type(args[0]) not in (tuple, list) or any(type(each) is not int for each in args[0]):
+                self._refuse("makes a size of what are no numbers")
+            self.stack[-1] = tuple(args[0])
+            return at
+        self._record(self.stack.pop(), args)
+        return at
+
+    def _build(self, at: int) -> int:
+        state = self.stack.pop()
+        record = self.stack[-1]
+        if type(record) is not Record or type(state) not in (dict, tuple):
+            self._refuse("gives a state to what has none")
+        if type(state) is dict:
+            names = tuple(state)
+            if not all(type(name) is str for name in names):
+                self._refuse("gives names to a state that are no texts")
+            record.names = self.layouts.setdefault(names, names)
+            record.values = tuple(state.values())
+        else:
+            record.values = state
+        return at
+
+    def _set_items(self, at: int) -> int:
+        items = self._items()
+        return self._update(items, at)
+
+    def _set_item(self, at: int) -> int:
+        value = self.stack.pop()
+        self._count(2)
+        return self._update([self.stack.pop(), value], at)
+
+    def _update(self, items: list[Any], at: int) -> int:
+        keys = items[::2]
+        # Anything else may be nested so deeply that its hash alone would end the process.
+        if type(self.stack[-1]) is not dict or not all(type(key) in (str, int, Record) for key in keys):
+            self._refuse("fills a dict in another way")
+        self.stack[-1].update(zip(keys, items[1::2], strict=True))
+        return at
+
+    def _append(self, at: int) -> int:
+        value = self.stack.pop()
+        self._count(1)
+        return self._extend([value], at)
+
+    def _appends(self, at: int) -> int:
+        return self._extend(self._items(), at)
+
+    def _extend(self, items: list[Any], at: int) -> int:
+        if type(self.stack[-1]) is not list:
+            self._refuse("fills a list that is none")
+        self.stack[-1].extend(items)
+        return at
+
+    def _tuple(self, at: int) -> int:
+        self.stack.append(tuple(self._items()))
+        return at
+
+    def _put(self, at: int) -> int:
+        return self._memoize(self.data[at], at + 1)
+
+    def _long_put(self, at: int) -> int:
+        return self._memoize(_UINT32.unpack(self._bytes(at, 4))[0], at + 4)
+
+    def _memoize(self, place: int, at: int) -> int:
+        if place != len(self.memo):
+            self._refuse("numbers its values out of order")
+        self.memo.append(self.stack[-1])
+        return at
+
+    def _long_text(self, at: int) -> int:
+        return self._text(_UINT32.unpack(self._bytes(at, 4))[0], at + 4)
+
+    def _text(self, size: int, at: int) -> int:
+        self.stack.append(self._bytes(at, size).decode("utf-8", "surrogatepass"))
+        return at + size
+
+    def _long(self, at: int) -> int:
+        size = self.data[at]
+        if size > 16:
+            self._refuse("holds a number of more than 16 bytes")
+        self.stack.append(int.from_bytes(self._bytes(at + 1, size), "little", signed=True))
+        return at + 1 + size
+
+
+def _constant(make: Callable[[], Any]) -> Callable[[_Machine, int], int]:
+    def push(machine: _Machine, at: int) -> int:
+        if len(machine.stack) > WAITING:
+            return machine._mark(at)
+        machine.stack.append(make())
+        return at
+
+    return push
+
+
+def _number(form: Struct) -> Callable[[_Machine, int], int]:
+    def push(machine: _Machine, at: int) -> int:
+        machine.stack.append(form.unpack(machine._bytes(at, form.size))[0])
+        return at + form.size
+
+    return push
+
+
+def _short_tuple(size: int) -> Callable[[_Machine, int], int]:
+    def push(machine: _Machine, at: int) -> int:
+        if len(machine.stack) < size:
+            raise IndexError("too few values for a tuple")
+        machine._count(size)
+        machine.stack[-size:] = [tuple(machine.stack[-size:])]
+        return at
+
+    return push
+
+
+_RARE: Final[dict[int, Callable[[_Machine, int], int]]] = {
+    ord("("): _Machine._mark,
+    ord("}"): _constant(dict),
+    ord("]"): _constant(list),
+    ord(")"): _constant(tuple),
+    ord("N"): _constant(lambda: None),
+    0x88: _constant(lambda: True),
+    0x89: _constant(lambda: False),
+    ord("M"): _number(_SHORT),
+    ord("J"): _number(_INT32),
+    ord("G"): _number(_DOUBLE),
+    0x8A: _Machine._long,
+    ord("X"): _Machine._long_text,
+    0x85: _short_tuple(1),
+    0x86: _short_tuple(2),
+    0x87: _short_tuple(3),
+    ord("t"): _Machine._tuple,
+    ord("a"): _Machine._append,
+    ord("e"): _Machine._appends,
+    ord("s"): _Machine._set_item,
+    ord("u"): _Machine._set_items,
+    ord("q"): _Machine._put,
+    ord("r"): _Machine._long_put,
+    ord("c"): _Machine._global,
+    0x93: _Machine._stack_global,
+    0x81: _Machine._new_object,
+    ord("R"): _Machine._call,
+    ord("b"): _Machine._build,
+    0x80: lambda machine, at: at + 1,  # protocol
+    0x95: lambda machine, at: at + 8,  # length of a frame
+}
