@@ -48,3 +48,11 @@ def test_demo_notices_one_missing_fact(demo: ModuleType, number: int) -> None:
     facts = list(demo.FACTS.values())
     del facts[number]
     assert len(demo.broken_claims(demo.NOISE, "\n".join(facts))) == 1
+
+
+def test_demo_notices_a_failure_that_is_not_named(demo: ModuleType) -> None:
+    failures = list(demo.FAILURES.values())
+    output = "\n".join(failures)
+    assert demo.unsaid(failures, output) == []
+    for failure in failures:
+        assert demo.unsaid(failures, output.replace(failure, "")) == [failure]
