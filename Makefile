@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-by-$(shell $(PYTHON) -c "import platform; print(platform.python_version())")
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint test-transports matrix clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -18,8 +18,16 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+# Every transport with the real libraries, in a virtual environment of its own.
+test-transports:
+	$(PYTHON) tests/transports/run.py
+
+# The same, and the table in the documentation anew.
+matrix:
+	$(PYTHON) tests/transports/run.py --write docs/transports.md
+
 clean:
-	rm -rf $(VENV) build dist .keepcause_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) tests/transports/.venv build dist .keepcause_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -r {} +
 
 $(STAMP): pyproject.toml
