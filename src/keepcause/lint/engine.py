@@ -177,7 +177,7 @@ def _evidence(graph: Graph, source: Source, least: Grade, finding: Finding, wher
         return graph.raised(source.path, finding.raised, least)
     at = finding.span.line - finding.function + line
     if where is Where.WORKER_CHILD:
-        return graph.child(source.path, line, at)
+        return graph.child(source.path, line, at, last=finding.as_last)
     return graph.evidence(source.path, line, at, least)
 
 

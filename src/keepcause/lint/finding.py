@@ -125,3 +125,5 @@ class Finding:
     worker_init: WorkerInit | None = field(default=None)
     raised: str = ""
     at_best: Grade = Grade.SURE
+    as_last: bool = False
+    """Of what a worker runs, it counts in the function that is launched and in the last one that this one calls."""

@@ -134,10 +134,10 @@ class Graph:
                 if lines:
                     yield Caller(candidate, function, max(lines))
 
-    def child(self, path: str, line: int, at: int) -> WorkerInit | None:
+    def child(self, path: str, line: int, at: int, *, last: bool = False) -> WorkerInit | None:
         """Why line `at` of the function whose `def` is at `line` of `path` runs in a worker; None where it does not.
 
-        The function is what a launch site starts, or is called by one that is.
+        The function is what a launch site starts, or is called by one that is: `last`, with nothing behind it.
         """
         function = self.function(path, line)
         if function is None or self.roots.cut(path, function):
@@ -145,6 +145,8 @@ class Graph:
         if steps := self._child_steps(path, function, at):
             return WorkerInit(Grade.SURE, steps)
         for caller in self.callers(path, function):
+            if last and caller.line < caller.function.tail:
+                continue
             if steps := self._child_steps(caller.path, caller.function, caller.line):
                 step = Step(function.qualname, path, function.line, f"called at line {caller.line} of {caller.path}")
                 return WorkerInit(Grade.SURE, (*steps, step))

@@ -37,7 +37,8 @@ class Function:
 
     Lambdas and comprehensions belong to the function around them; nested functions stand for themselves. `mark` is
     what a `# keepcause: worker-init` comment on the `def` line says. `raises` names exception classes. `gives` is
-    `generator` or `asynchronous generator` where that is what a call gives, else empty.
+    `generator` or `asynchronous generator` where that is what a call gives, else empty. `tail` is where the last
+    statement begins, inside of `with` and `try`.
     """
 
     qualname: str
@@ -51,6 +52,7 @@ class Function:
     mark: str
     raises: tuple[Call, ...]
     gives: str
+    tail: int
 
     @property
     def name(self) -> str:
@@ -210,7 +212,7 @@ class _Summarizer:
             if self.may_launch:
                 launches += launch.recognise(call, self._resolved, self.source)
         if isinstance(node, ast.Module):
-            return Function("<module>", 0, 0, "", (), (), tuple(calls), tuple(launches), "", (), "")
+            return Function("<module>", 0, 0, "", (), (), tuple(calls), tuple(launches), "", (), "", 0)
         returns = self.scopes.annotated(node.returns) if node.returns else ()
         parent = scope.parent
         owner = parent.qualname if parent is not None and isinstance(parent.node, ast.ClassDef) else ""
@@ -226,6 +228,7 @@ class _Summarizer:
             self.marks.get(node.lineno, ""),
             tuple(self._raises(scope)),
             self._gives(node, scope),
+            _tail(node.body).lineno,
         )
 
     def _gives(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> str:
@@ -256,3 +259,8 @@ class _Summarizer:
             if found:
                 names[name] = tuple(dict.fromkeys(found))
         return names
+
+
+def _tail(block: list[ast.stmt]) -> ast.stmt:
+    last = block[-1]
+    return _tail(last.body) if isinstance(last, ast.With | ast.AsyncWith | ast.Try) else last

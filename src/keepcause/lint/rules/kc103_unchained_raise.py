@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from keepcause.lint import cause
 from keepcause.lint.rule import Rule, Where
+from keepcause.lint.screen import handlers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
 
+_RAISE = re.compile(rb"raise(?:[ \t]|\\\n)*+[^\s;#\\]")
 _EXITS = frozenset({"builtins.SystemExit", "builtins.KeyboardInterrupt"})
 
 
@@ -71,8 +74,8 @@ class UnchainedRaise(Rule):
     nodes = (ast.Raise,)
 
     def possible(self, data: bytes) -> bool:
-        """A file without a handler and a raise has none."""
-        return b"except" in data and b"raise" in data
+        """A file without a raise of something in a handler has none."""
+        return any(_RAISE.search(handler) for handler in handlers(data))
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for a new exception that has no cause."""
