@@ -52,7 +52,7 @@ SERVING_NAME = re.compile(
           |coerce|shutdown|shut_down|close|teardown|tear_down|stop|terminate|kill|cleanup|abort|cancel|drain|reload
           |reconfigure|decode|encode|serialize|deserialize|format|redact|step|train|evaluate)(?:_\w+)?
       | (?!init)\w*_(?:request|requests|loop|step|batch|tasks?|outputs?|responses?|messages?)
-      | main_loop | run_\w*loop
+      | main_loop | run_\w*loop | run_for\w+
       | __(?:a?exit|del|getattr|getattribute|setattr|getitem|contains|iter|next|anext|aiter|len|repr|str|eq|hash|reduce
           |reduce_ex|getstate|setstate|await|format|bool)__
     )(?:_?sync|_?async)?""",
