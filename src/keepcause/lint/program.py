@@ -234,12 +234,25 @@ class Program:
         """`reference`, which may have leading dots, as seen from the module at `path`, without them."""
         level = len(reference) - len(reference.lstrip("."))
         if not level:
-            return reference
+            return self._beside(path, reference)
         package = self.module_name(path).split(".")
         if not path.endswith("__init__.py"):
             package = package[:-1]
         kept = package[: len(package) - (level - 1)] if level > 1 else package
         return ".".join([*kept, reference[level:]])
+
+    def _beside(self, path: str, reference: str) -> str:
+        """`reference`; where its module is a file beside the script at `path`, by its name in the program."""
+        folder, head = path.rpartition("/")[0], reference.partition(".")[0]
+        package = self.module_name(path).rpartition(".")[0]
+        if head in self._heads or self._is_package(folder) or f"{package}.{head}" not in self.modules:
+            return reference
+        return f"{package}.{reference}"
+
+    @cached_property
+    def _heads(self) -> frozenset[str]:
+        """The first names of all modules."""
+        return frozenset(name.partition(".")[0] for name in self.modules)
 
     @cached_property
     def _packages(self) -> frozenset[str]:
