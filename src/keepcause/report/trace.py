@@ -30,7 +30,8 @@ def target(text: str) -> tuple[Path, int | None]:
 def functions(graph: Graph, path: Path, line: int | None) -> Iterator[str]:
     """A paragraph for the function around `line`, or for each function of the file; raises SourceError."""
     name, summary = _name(graph, path), _summary(graph, path)
-    if line is not None and not 1 <= line <= (count := len(graph.program.data(name).splitlines())):
+    count = len(graph.program.data(name).splitlines())
+    if line is not None and not 1 <= line <= count:
         raise SourceError(f"has no line {line}: its lines are 1 to {count}")
     chosen = [graph.at(name, line)] if line else sorted(summary.functions, key=lambda function: function.line)
     for function in chosen:
