@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _RAISE = re.compile(rb"raise(?:[ \t]|\\\n)*+[^\s;#\\]")
 _EXITS = frozenset({"builtins.SystemExit", "builtins.KeyboardInterrupt"})
+_STOPS = re.compile(r"_*Stop[A-Z]\w*(?<!Error)")
+"""Exceptions that tell a loop to end, as StopIteration does."""
 
 
 class UnchainedRaise(Rule):
@@ -86,12 +88,14 @@ class UnchainedRaise(Rule):
                     caught is not None
                     and cause.is_unchained(node, caught, source)
                     and not cause.is_control_flow(node, source)
-                    and not _ends_the_program(raised, source)
+                    and not _steers(raised, source)
                     and not cause.guards_an_import(caught.innermost, source)
                 ):
                     yield self.found(node, source, cause.chain(node, caught, source))
 
 
-def _ends_the_program(raised: ast.expr, source: Source) -> bool:
+def _steers(raised: ast.expr, source: Source) -> bool:
+    """Whether it ends the program or a loop rather than reports a failure."""
     made_by = raised.func if isinstance(raised, ast.Call) else raised
-    return not _EXITS.isdisjoint(source.scopes.references(made_by))
+    name = ast.unparse(made_by).rpartition(".")[2]
+    return not _EXITS.isdisjoint(source.scopes.references(made_by)) or _STOPS.fullmatch(name) is not None
