@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import importlib
 import os
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepcause import config
+from keepcause import checkpoint, config
 from keepcause.lint.engine import Engine, FileReport, Settings, Trouble, expand
 from keepcause.lint.files import program_root
 from keepcause.lint.finding import Finding, Grade, Safety
 from keepcause.lint.rule import all_rules
-from keepcause.lint.source import Source, SourceError
-from keepcause.report.text import printable
+from keepcause.lint.source import SourceError
+from keepcause.report.progress import Progress
+from keepcause.report.text import printable, shown_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 CLEAN, FOUND, TROUBLE = 0, 1, 2
 
@@ -60,6 +59,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_check_options(fix)
     fix.add_argument("--diff", action="store_true", help="print the changes as a unified diff, change nothing")
     fix.add_argument("--unsafe-fixes", action="store_true", help="make unsafe repairs as well")
+    fix.add_argument("--show-fixes", action="store_true", help="list what is repaired in which file")
+    fix.add_argument(
+        "--exit-non-zero-on-fix", action="store_true", help="end with exit code 1 also where all was repaired"
+    )
     fix.set_defaults(run=_fix)
 
     trace = commands.add_parser("trace", help="tell whether a function is on a worker-init path, and why")
@@ -67,6 +70,8 @@ def _parser() -> argparse.ArgumentParser:
     trace.add_argument("--roots", action="store_true", help="list the launch sites of the programs instead")
     trace.add_argument("--isolated", action="store_true", help="read no configuration file")
     trace.set_defaults(run=_trace)
+
+    checkpoint.add_options(commands.add_parser("checkpoint", help="tell what is at a checkpoint path"))
 
     rule = commands.add_parser("rule", help="explain a rule")
     rule.add_argument("code", nargs="?", metavar="CODE", help="the rule's code; without it, all rules are listed")
@@ -109,6 +114,7 @@ class _Session:
         self.options = options
         self._complaints: set[str] = set()
         self._engines: dict[Settings, Engine] = {}
+        self._progress = Progress(0)
         self._here = self._configured(Path())
 
     @property
@@ -118,7 +124,10 @@ class _Session:
 
     def reports(self) -> Iterator[tuple[Engine, FileReport]]:
         """Every file that could be checked, with the engine that did it."""
-        for path in expand(self.options.paths):
+        paths = list(expand(self.options.paths))
+        self._progress = Progress(len(paths))
+        for path in paths:
+            self._progress.advance()
             if isinstance(path, Trouble):
                 self.complain(path)
                 continue
@@ -131,7 +140,10 @@ class _Session:
             if isinstance(report, Trouble):
                 self.complain(report)
             else:
+                if report.findings:
+                    self._progress.clear()
                 yield engine, report
+        self._progress.clear()
 
     @property
     def troubled(self) -> bool:
@@ -143,6 +155,7 @@ class _Session:
         text = str(trouble)
         if text not in self._complaints:
             self._complaints.add(text)
+            self._progress.clear()
             _complain(text)
 
     def exit_code(self, found: bool) -> int:
@@ -185,85 +198,46 @@ def _summary(findings: Sequence[Finding], troubled: bool) -> str:
 
 def _fix(options: argparse.Namespace) -> int:
     try:
-        from keepcause.codemod.apply import diff
+        from keepcause.codemod.apply import WriteError, diff, write
+        from keepcause.codemod.outcome import Outcome
     except ModuleNotFoundError as error:
         if error.name != "libcst":
             raise
         _complain("`keepcause fix` needs LibCST: pip install 'keepcause[fix]'")
         return TROUBLE
     session = _Session(options)
-    outcome = _Outcome()
+    outcome = Outcome(frozenset(Safety) if options.unsafe_fixes else frozenset({Safety.SAFE}))
     for engine, report in session.reports():
         try:
-            result = outcome.add(engine, report, options.unsafe_fixes) if report.findings else report.data
+            result = outcome.add(engine, report) if report.findings else report.data
+            if options.diff:
+                sys.stdout.flush()
+                sys.stdout.buffer.write(diff(report.path, report.data, result))
+            elif result != report.data:
+                write(report.path, report.data, result)
         except RecursionError:
             session.complain(Trouble(str(report.path), "nested too deeply to be repaired"))
-            continue
-        if result == report.data:
-            continue
-        if options.diff:
-            outcome.changed = True
-            sys.stdout.flush()
-            sys.stdout.buffer.write(diff(report.path, report.data, result))
-        elif trouble := _written(report, result):
-            session.complain(trouble)
+        except WriteError as error:
+            outcome.take_back(report.path, str(error))
+            session.complain(Trouble(str(report.path), f"not repaired: {error}"))
     if not options.diff:
         _print(outcome.left, session.output_format)
     if not options.quiet:
         beside = sys.stderr if options.diff or session.output_format == "json" else sys.stdout
-        print(outcome.summary("can be repaired" if options.diff else "repaired"), file=beside)
-    return session.exit_code(bool(outcome.left) or outcome.changed)
+        repaired = "can be repaired" if options.diff else "repaired"
+        if options.show_fixes:
+            beside.writelines(_fixes(outcome.repaired, repaired))
+        print(outcome.summary(repaired), file=beside)
+    counts = options.diff or options.exit_non_zero_on_fix
+    return session.exit_code(bool(outcome.left) or (counts and bool(outcome.repaired)))
 
 
-def _written(report: FileReport, data: bytes) -> Trouble | None:
-    from keepcause.codemod.apply import WriteError, write
-
-    try:
-        write(report.path, report.data, data)
-    except WriteError as error:
-        return Trouble(str(report.path), f"not repaired: {error}")
-    return None
-
-
-class _Outcome:
-    """What became of the findings of all files."""
-
-    def __init__(self) -> None:
-        self.changed = False
-        self.left: list[FileReport] = []
-        self._repaired: Counter[str] = Counter()
-        self._left: Counter[str] = Counter()
-        self._failed: Counter[str] = Counter()
-
-    def add(self, engine: Engine, report: FileReport, unsafe: bool) -> bytes:
-        """Repair one file's findings in memory; returns its new bytes."""
-        from keepcause.codemod.apply import repair
-
-        result = repair(
-            Source(report.data, str(report.path)),
-            report.findings,
-            allowed=frozenset(Safety) if unsafe else frozenset({Safety.SAFE}),
-            relint=functools.partial(engine.findings, report.path),
-        )
-        self._repaired.update(finding.code for finding in result.applied)
-        self._left.update(item.finding.code for item in result.left)
-        self._failed.update(item.finding.code for item in result.failed)
-        remaining = [replace(item.finding, no_fix=item.reason) for item in (*result.left, *result.failed)]
-        if remaining:
-            remaining.sort(key=lambda finding: (finding.span, finding.code))
-            self.left.append(FileReport(report.path, result.data, tuple(remaining)))
-        return result.data
-
-    def summary(self, repaired: str) -> str:
-        """Counts per rule, a line each."""
-        codes = sorted({*self._repaired, *self._left, *self._failed})
-        lines = []
-        for code in codes:
-            parts = [f"{self._repaired[code]} {repaired}", f"{self._left[code]} left"]
-            if self._failed[code]:
-                parts.append(f"{self._failed[code]} failed")
-            lines.append(f"{code}: {', '.join(parts)}")
-        return "\n".join(lines) or "Nothing found."
+def _fixes(counts: Mapping[Path, Mapping[str, int]], repaired: str) -> Iterator[str]:
+    """The lines that name each file with the rules of which something is repaired in it."""
+    names = {rule.code: rule.name for rule in all_rules()}
+    for path, codes in counts.items():
+        yield f"{shown_path(path)}:\n"
+        yield from (f"  {count} {repaired}: {code} {names[code]}\n" for code, count in sorted(codes.items()))
 
 
 def _trace(options: argparse.Namespace) -> int:

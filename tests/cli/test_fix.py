@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -43,11 +45,15 @@ class Worker:
 """
 REPAIRED = MIXED.replace("raise error \\\n                from None", "raise").replace(
     'OSError:\n            raise RuntimeError("no model") from None',
-    'OSError as e:\n            raise RuntimeError("no model") from e',
+    'OSError as error:\n            raise RuntimeError("no model") from error',
 )
 UNSAFE = REPAIRED.replace(
-    "OSError:\n            raise failed() from None", "OSError as e:\n            raise failed() from e"
+    "OSError:\n            raise failed() from None", "OSError as error:\n            raise failed() from error"
 )
+REASONS = """\
+  1 left: its fix needs --unsafe-fixes
+  1 left: the raised exception comes out of a container and may have a cause of its own
+"""
 
 
 def test_fix(project: Path, keepcause: Run) -> None:
@@ -56,15 +62,15 @@ def test_fix(project: Path, keepcause: Run) -> None:
     assert (done.returncode, done.stderr) == (1, "")
     assert (project / "worker.py").read_text() == REPAIRED
     assert "worker.py:16:13: KC101" in done.stdout
-    assert "  = fix (unsafe): Raise from the caught exception: `from e` (this call may return" in done.stdout
+    assert "  = fix (unsafe): Raise from the caught exception: `from error` (this call may return" in done.stdout
     assert "  = not repaired: its fix needs --unsafe-fixes\n" in done.stdout
     assert "worker.py:21:13: KC101" in done.stdout
     assert "  = no fix: the raised exception comes out of a container and may have a cause of its own\n" in done.stdout
-    assert done.stdout.endswith("\nKC101: 2 repaired, 2 left\n")
+    assert done.stdout.endswith(f"\nKC101: 2 repaired, 2 left\n{REASONS}")
     assert keepcause("fix", "-q", "--unsafe-fixes", "--output-format=concise").stdout.startswith("worker.py:21:13: ")
     assert (project / "worker.py").read_text() == UNSAFE
     done = keepcause("fix", "--unsafe-fixes")
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "KC101: 0 repaired, 1 left")
+    assert (done.returncode, done.stdout.splitlines()[-2]) == (1, "KC101: 0 repaired, 1 left")
     assert (project / "worker.py").read_text() == UNSAFE
 
 
@@ -85,7 +91,7 @@ def test_diff(project: Path, keepcause: Run, worker: str) -> None:
     done = subprocess.run([sys.executable, "-m", "keepcause", "fix", "--diff", "."], capture_output=True, timeout=60)
     assert done.returncode == 1
     assert {path: path.read_bytes() for path in project.iterdir()} == before
-    assert done.stderr == b"KC101: 4 can be repaired, 2 left\n"
+    assert done.stderr.decode() == f"KC101: 4 can be repaired, 2 left\n{REASONS}"
     names = re.findall(rb"^\+\+\+ .*", done.stdout, re.MULTILINE)
     assert names == [b'+++ "b/a b\\011.py"', b"+++ b/latin.py", b"+++ b/worker.py"]
     subprocess.run(["git", "init", "-q"], check=True)
@@ -101,7 +107,53 @@ def test_json_lists_what_is_left(project: Path, keepcause: Run) -> None:
         (16, True),
         (21, False),
     ]
-    assert done.stderr == "KC101: 2 repaired, 2 left\n"
+    assert done.stderr == f"KC101: 2 repaired, 2 left\n{REASONS}"
+
+
+def test_exit_non_zero_on_fix(project: Path, keepcause: Run) -> None:
+    done = keepcause("fix", "--exit-non-zero-on-fix")
+    assert (done.returncode, done.stdout) == (1, "KC101: 1 repaired, 0 left\n")
+    assert keepcause("fix", "--exit-non-zero-on-fix").returncode == 0
+
+
+def test_show_fixes(project: Path, keepcause: Run) -> None:
+    (project / "more.py").write_text(MIXED + "def check(rows):\n    raise ValueError(f'{(n for n in (1, 2))}')\n")
+    (project / "other.py").touch()
+    done = keepcause("fix", "--show-fixes", "--diff")
+    assert done.stderr.startswith(
+        "more.py:\n  2 can be repaired: KC101 raise-from-none\n  1 can be repaired: KC201 lazy-iterator-in-error\n"
+        "worker.py:\n  1 can be repaired: KC101 raise-from-none\nKC101: 3 can be repaired, 2 left\n"
+    )
+    done = keepcause("fix", "--show-fixes", "--output-format=concise", "worker.py")
+    assert done.stdout == "worker.py:\n  1 repaired: KC101 raise-from-none\nKC101: 1 repaired, 0 left\n"
+    assert keepcause("fix", "--show-fixes", "worker.py").stdout == "Nothing found.\n"
+
+
+def on_a_terminal(*command: str) -> str:
+    """What a command prints on a terminal that is its error stream."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "keepcause", *command], stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    printed = b""
+    # At its end, a terminal gives an error or nothing.
+    with contextlib.suppress(OSError):
+        while piece := os.read(ours, 65536):
+            printed += piece
+    os.close(ours)
+    process.wait(60)
+    return printed.decode()
+
+
+def test_a_long_run_counts_on_a_terminal(project: Path, worker: str) -> None:
+    for number in range(400):
+        (project / f"worker_{number}.py").write_text(worker)
+    shown = on_a_terminal("fix", "--diff", "-q", "--single-file")
+    numbers = [int(number) for number in re.findall(r"\r(\d+) of 401 files", shown)]
+    assert numbers == sorted(set(numbers))
+    assert numbers
+    assert re.fullmatch(r"(\r\d+ of 401 files|\r\x1b\[K)+", shown)
+    assert shown.endswith("\r\x1b[K")
+    assert on_a_terminal("fix", "--diff", "-q", "worker.py") == ""
 
 
 def test_several_passes_and_lines_that_move(project: Path, keepcause: Run) -> None:
@@ -137,9 +189,10 @@ def test_every_other_byte_stays(project: Path, keepcause: Run, worker: str) -> N
 def test_what_can_not_be_written_is_named(project: Path, keepcause: Run, worker: str) -> None:
     (project / "a.py").write_text(worker)
     (project / "a.py").chmod(0o444)
-    done = keepcause("fix", "-q")
+    done = keepcause("fix")
     assert done.returncode == 2
     assert done.stderr == "keepcause: a.py: not repaired: the file is read-only\n"
+    assert done.stdout == "KC101: 1 repaired, 0 left, 1 failed\n  1 failed: the file is read-only\n"
     assert (project / "a.py").read_text() == worker
     assert "from e" in (project / "worker.py").read_text()
 
@@ -178,6 +231,6 @@ def test_interrupted(project: Path, worker: str) -> None:
 
 
 def test_interrupted_while_starting(project: Path, keepcause: Run) -> None:
-    (project / "difflib.py").write_text("raise KeyboardInterrupt")
+    (project / "tomllib.py").write_text("raise KeyboardInterrupt")
     done = keepcause("check", env={**os.environ, "PYTHONPATH": str(project)})
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -1,0 +1,68 @@
+"""What became of the findings of many files, and how that is told; imports the linter and this room."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from keepcause.codemod.apply import Left, repair
+from keepcause.lint.engine import FileReport
+from keepcause.lint.source import Source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from keepcause.lint.engine import Engine
+    from keepcause.lint.finding import Safety
+
+
+class Outcome:
+    """Counts what is repaired, left and failed; `left` holds what check would now report."""
+
+    def __init__(self, allowed: frozenset[Safety]) -> None:
+        self.left: list[FileReport] = []
+        self.repaired: dict[Path, Counter[str]] = {}
+        """Each file with something repaired: code -> how many of its findings."""
+        self._allowed = allowed
+        self._left: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._failed: defaultdict[str, Counter[str]] = defaultdict(Counter)
+
+    def add(self, engine: Engine, report: FileReport) -> bytes:
+        """Repair one file's findings in memory; returns its new bytes."""
+        source = Source(report.data, str(report.path))
+        relint = partial(engine.findings, report.path)
+        result = repair(source, report.findings, allowed=self._allowed, relint=relint)
+        if result.applied:
+            self.repaired[report.path] = Counter(finding.code for finding in result.applied)
+        for counts, items in ((self._left, result.left), (self._failed, result.failed)):
+            for item in items:
+                counts[item.finding.code][item.reason] += 1
+        self._leave(report.path, result.data, (*result.left, *result.failed))
+        return result.data
+
+    def take_back(self, path: Path, reason: str) -> None:
+        """Count what was repaired in a file as failed, as the file could not be written."""
+        for code, count in self.repaired.pop(path, Counter()).items():
+            self._failed[code][reason] += count
+
+    def _leave(self, path: Path, data: bytes, items: tuple[Left, ...]) -> None:
+        if items:
+            remaining = [replace(item.finding, no_fix=item.reason) for item in items]
+            remaining.sort(key=lambda finding: (finding.span, finding.code))
+            self.left.append(FileReport(path, data, tuple(remaining)))
+
+    def summary(self, repaired: str) -> str:
+        """Counts per rule, a line each, with the reasons for what is not repaired below it."""
+        total = sum(self.repaired.values(), Counter[str]())
+        lines = []
+        for code in sorted({*total, *self._left, *self._failed}):
+            left, failed = self._left[code], self._failed[code]
+            parts = [f"{total[code]} {repaired}", f"{left.total()} left"]
+            if failed:
+                parts.append(f"{failed.total()} failed")
+            lines.append(f"{code}: {', '.join(parts)}")
+            lines += [f"  {count} left: {reason}" for reason, count in left.most_common()]
+            lines += [f"  {count} failed: {reason}" for reason, count in failed.most_common()]
+        return "\n".join(lines) or "Nothing found."
