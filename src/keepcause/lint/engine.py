@@ -64,11 +64,16 @@ class FileReport:
     findings: tuple[Finding, ...]
 
 
-def lint_source(source: Source, settings: Settings, explain: Explain) -> list[Finding]:
-    """The findings of one file, by position; `explain` gives the worker-init evidence that a kind of rule asks for."""
+def lint_source(
+    source: Source, settings: Settings, explain: Explain, generators: frozenset[str] = frozenset()
+) -> list[Finding]:
+    """The findings of one file, by position.
+
+    `explain` gives the worker-init evidence that a kind of rule asks for, `generators` are as in `possible_in_program`.
+    """
     rules = {rule.code: rule for rule in settings.rules}
     found: list[Finding] = []
-    for finding in _raw_findings(source, settings.rules):
+    for finding in _raw_findings(source, settings.rules, generators):
         where = rules[finding.code].where
         if where is not Where.EVERYWHERE:
             evidence = explain(finding, where)
@@ -104,9 +109,9 @@ def reason(evidence: WorkerInit) -> str:
     return f"worker-init: {' -> '.join(names)}"
 
 
-def _raw_findings(source: Source, rules: Iterable[Rule]) -> Iterator[Finding]:
+def _raw_findings(source: Source, rules: Iterable[Rule], generators: frozenset[str]) -> Iterator[Finding]:
     for rule in rules:
-        if rule.possible(source.data):
+        if rule.possible_in_program(source.data, generators):
             for kind in rule.nodes:
                 for node in source.scopes.nodes.get(kind, ()):
                     yield from rule.check(node, source)
@@ -125,7 +130,7 @@ class Engine:
             data = read(path)
         except OSError as error:
             return _unreadable(path, error)
-        if not any(rule.possible(data) for rule in self.settings.rules):
+        if not self._may_find(path, data):
             return FileReport(path, data, ())
         try:
             return FileReport(path, data, tuple(self.findings(path, data)))
@@ -134,6 +139,13 @@ class Engine:
         except RecursionError:
             return Trouble(str(path), "nested too deeply to be checked")
 
+    def _may_find(self, path: Path, data: bytes) -> bool:
+        rules = self.settings.rules
+        if self.settings.single_file:
+            return any(rule.possible(data) for rule in rules)
+        generators = self.graph(program_root(Path(os.path.abspath(path)))).program.generators
+        return any(rule.possible_in_program(data, generators) for rule in rules)
+
     def findings(self, path: Path, data: bytes) -> list[Finding]:
         """The findings of a file whose bytes are `data`; raises SourceError where they can't be read as Python."""
         absolute = Path(os.path.abspath(path))
@@ -141,13 +153,16 @@ class Engine:
         source = Source(data, absolute.relative_to(root).as_posix())
         if self.settings.single_file:
             graph = Graph(Program.of_one_file(source), self.settings.declared)
+            generators: frozenset[str] = frozenset()
         else:
             graph = self.graph(root)
+            generators = graph.program.generators
             source.elsewhere = partial(graph.resolver.gives, source.path)
         return lint_source(
             source,
             self.settings,
             lambda *asked: _absolute(_evidence(graph, source, self.settings.evidence, *asked), root),
+            generators,
         )
 
     def graph(self, root: Path) -> Graph:

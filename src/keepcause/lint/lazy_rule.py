@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from keepcause.lint.lazy import lazy, short
+from keepcause.lint.lazy_screen import may_show_lazy
 from keepcause.lint.repair import repair
 from keepcause.lint.rule import Rule, Where
 from keepcause.lint.startup import is_test_path
@@ -27,6 +28,14 @@ class LazyRule(Rule):
     where = Where.EVERYWHERE
     text: ClassVar[str]
     """What the rule's texts are called."""
+
+    def possible(self, data: bytes) -> bool:
+        """A file in which nothing lazy can get into a text has none."""
+        return may_show_lazy(data)
+
+    def possible_in_program(self, data: bytes, generators: frozenset[str]) -> bool:
+        """Nor has it where it is one of a program whose generator functions are called so."""
+        return may_show_lazy(data, generators)
 
     def printed(self, texts: Iterable[Shown], source: Source) -> Iterator[Finding]:
         """A finding for each lazy iterator that the texts print as it is."""

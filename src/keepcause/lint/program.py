@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.files import python_files, read
 from keepcause.lint.launch import may_launch
+from keepcause.lint.lazy_screen import generators
 from keepcause.lint.source import Source, SourceError
 from keepcause.lint.startup import is_test_path
 from keepcause.lint.summary import Summary, summarize
@@ -203,13 +204,12 @@ class Program:
 
     @cached_property
     def generators(self) -> frozenset[str]:
-        """The names of all functions that may be generators: those of files with a `yield`."""
-        return frozenset(
-            name.decode()
-            for path in self.paths
-            if b"yield" in self.data(path)
-            for name in _DEFINED.findall(self.data(path))
-        )
+        """The names of all functions that may be generators."""
+        names: set[str] = set()
+        for path in self.paths:
+            found = generators(self.data(path))
+            names.update(map(bytes.decode, _DEFINED.findall(self.data(path))) if found is None else found)
+        return frozenset(names)
 
     @cached_property
     def modules(self) -> dict[str, str]:

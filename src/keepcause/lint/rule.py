@@ -50,6 +50,10 @@ class Rule:
         """Whether a file with these bytes may hold a finding; must never be wrongly false, and should be quick."""
         return True
 
+    def possible_in_program(self, data: bytes, generators: frozenset[str]) -> bool:
+        """As `possible`, where functions of other modules count too; `generators` are those that may give iterators."""
+        return self.possible(data)
+
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """The findings at `node`, which is one of `nodes`."""
         raise NotImplementedError

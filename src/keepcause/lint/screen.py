@@ -1,6 +1,6 @@
-"""Cheap tests on a file's bytes: can a rule find anything in it at all? Standard library only.
+"""Cheap tests on a file's bytes: can a rule find anything in it at all? Imports logical lines only.
 
-A pattern must be sound: a file in which it is not found has no finding of its rule, in any legal spelling.
+A test must be sound: a file that it turns down has no finding of its rule, in any legal spelling.
 """
 
 from __future__ import annotations
@@ -9,14 +9,26 @@ import functools
 import re
 from typing import TYPE_CHECKING
 
+from keepcause.lint.logical import normalized
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FROM_NONE = re.compile(rb"from(?:[\s\\(]++|#[^\r\n]*+)*+None")
-"""`from None`, with parentheses, continuations and comments between the two words."""
-
+_FROM_NONE = re.compile(rb"from(?:[\s\\(]++|#[^\r\n]*+)*+None")
 _EXCEPT = re.compile(rb"except\b")
 _TEXT = re.compile(rb"\"[^\"\\\n]*\"|'[^'\\\n]*'|#[^\n]*")
+
+
+def may_raise_from_none(data: bytes) -> bool:
+    """Whether the file with these bytes may hold `from None`, with whatever is legal between the two words."""
+    plain = normalized(data)
+    return plain is None or _FROM_NONE.search(plain) is not None
+
+
+def may_name(data: bytes, *names: str) -> bool:
+    """Whether the file with these bytes may use one of `names`, or a name that holds one."""
+    plain = normalized(data)
+    return plain is None or any(name.encode() in plain for name in names)
 
 
 def handlers(data: bytes) -> Iterator[bytes]:

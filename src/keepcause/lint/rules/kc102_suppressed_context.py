@@ -9,6 +9,7 @@ from keepcause.lint import cause
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
 from keepcause.lint.rule import Rule, Where
 from keepcause.lint.scope import Kind
+from keepcause.lint.screen import may_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,8 +72,8 @@ class SuppressedContext(Rule):
     nodes = (ast.Assign, ast.Call, ast.Raise)
 
     def possible(self, data: bytes) -> bool:
-        """A file that names neither attribute, nor an argument called like one, has none."""
-        return _CAUSE.encode() in data or _ARGUMENT.encode() in data
+        """A file that names neither attribute, nor an argument like one, nor sets any by its name, has none."""
+        return may_name(data, _CAUSE, _ARGUMENT, "setattr")
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for each way to strip an exception."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint import cause
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.screen import FROM_NONE
+from keepcause.lint.screen import may_raise_from_none
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ class RaiseFromNoneAnywhere(Rule):
 
     def possible(self, data: bytes) -> bool:
         """A file without `from None` has none."""
-        return FROM_NONE.search(data) is not None
+        return may_raise_from_none(data)
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for any `from None`."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from keepcause.lint.containers import is_dict
 from keepcause.lint.lazy import short, values
 from keepcause.lint.lazy_rule import LazyRule
+from keepcause.lint.lazy_screen import may_show_view
 from keepcause.lint.occasions import error_texts
 from keepcause.lint.repair import list_at_site
 from keepcause.lint.texts import Via
@@ -65,6 +66,14 @@ class DictViewInError(LazyRule):
     text = "error text"
     fixes = "safe"
     nodes = (ast.Raise, ast.Assert, ast.Call, ast.FunctionDef)
+
+    def possible(self, data: bytes) -> bool:
+        """A file that makes no view of a dict has none."""
+        return may_show_view(data)
+
+    def possible_in_program(self, data: bytes, generators: frozenset[str]) -> bool:
+        """Generators have no views."""
+        return may_show_view(data)
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for each dict view that the error text made by `node` prints."""

@@ -1,0 +1,174 @@
+"""A file's bytes -> its logical lines, each of which can be parsed alone; imports the detection of encodings only."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from keepcause.lint.source import SourceError, detect_encoding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DEEPEST = 8
+_BOM = b"\xef\xbb\xbf"
+_END = rb"(?:\r\n?|\n)"
+_COMMENT = rb"#[^\r\n]*+"
+_CONTINUATION = rb"\\" + _END
+_FIRST_TWO_LINES = re.compile(rb"[^\r\n]*+" + _END + rb"?[^\r\n]*+")
+_FOREIGN_WORD = re.compile(r"\w*[\x80-\U0010ffff][\w\x80-\U0010ffff]*")
+
+BETWEEN = rb"(?:[\s\\]|%s)*+" % _COMMENT
+"""Matches whatever may stand between two tokens of a line, and more."""
+NO_WORD = rb"(?![\w\x80-\xff])"
+"""Matches where no word goes on."""
+
+
+def _strings() -> bytes:
+    """Any string literal but its prefix, as Python 3.11 reads it.
+
+    The braces of an f-string must match. Where a later Python allows its own quotes inside a field, they don't.
+    """
+    plain, formatted = [], []
+    for quote in (b'"', b"'"):
+        long = quote * 3
+        lone = rb"%s(?!%s%s)" % (quote, quote, quote)
+        plain.append(rb"%s(?:[^%s\\]++|\\.|%s)*+%s" % (long, quote, lone, long))
+        plain.append(rb"%s(?:[^%s\\\r\n]++|\\(?:\r\n|.))*+%s" % (quote, quote, quote))
+        formatted.append(_formatted(long, rb"[^{}%s\\]++|%s" % (quote, lone)))
+        formatted.append(_formatted(quote, rb"[^{}%s\\\r\n]++" % quote))
+    is_formatted = rb"(?:(?<=[fFtT])|(?<=[fFtT][rR]))"
+    return rb"(?!%s)(?:%s)|%s(?:%s)" % (is_formatted, b"|".join(plain), is_formatted, b"|".join(formatted))
+
+
+def _formatted(end: bytes, characters: bytes) -> bytes:
+    text = characters + rb"|\\(?:\r\n|.)"
+    field = rb"\{(?:" + text + rb")*+\}"
+    for _ in range(2):
+        field = rb"\{(?:" + text + rb"|" + field + rb")*+\}"
+    return rb"%s(?:%s|\{\{|\}\}|%s)*+%s" % (end, text, field, end)
+
+
+def _brackets(depth: int) -> bytes:
+    inner = rb"|" + _brackets(depth - 1) if depth else b""
+    other = rb"|".join((_STRING, _COMMENT, _CONTINUATION))
+    return rb"[(\[{](?:[^\"'#()\[\]{}\\]++" + inner + rb"|" + other + rb")*+[)\]}]"
+
+
+_STRING = _strings()
+TOKENS = rb"|".join((_brackets(_DEEPEST), _STRING, _COMMENT, _CONTINUATION))
+"""Matches what begins with a bracket, to its end; a string; a comment; a backslash at the end of a line."""
+_NOTHING = rb"(?:[ \t\f]*+(?:(?:[rRbBuU]{0,2}(?=[\"'])(?:%s)[ \t\f]*+)?+(?:%s)?+)[\r\n]++)*+" % (_STRING, _COMMENT)
+_LINE = re.compile(
+    _NOTHING + rb"((?:[^\"'#()\[\]{}\\\r\n]++|" + TOKENS + rb")*+(?=[\r\n]|\Z)|[\"'()\[\]{}\\])", re.DOTALL
+)
+_UNMATCHED = frozenset(b"%c" % character for character in b"\"'()[]{}\\")
+_INDENTED = re.compile(rb"\0([ \t\f]*+)")
+_DEFINITION = re.compile(rb"\0([ \t\f]*+)(?:async%s)?(def|class)%s([\w\x80-\xff]++)" % (BETWEEN, BETWEEN))
+
+
+@functools.lru_cache(maxsize=1)
+def normalized(data: bytes) -> bytes | None:
+    """`data` in UTF-8, identifiers as Python compares them; None where it is not UTF-8, or no Python file."""
+    data = data.removeprefix(_BOM)
+    head = _FIRST_TWO_LINES.match(data)
+    if b"\0" in data or (head is not None and b"coding" in head[0] and not _is_utf8(data)):
+        return None
+    if data.isascii():
+        return data
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    if unicodedata.is_normalized("NFKC", text):
+        return data
+    return _FOREIGN_WORD.sub(_as_compared, text).encode()
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        return detect_encoding(data) in ("utf-8", "utf-8-sig")
+    except SourceError:
+        return False
+
+
+def _as_compared(word: re.Match[str]) -> str:
+    return unicodedata.normalize("NFKC", word[0]) if word[0].isidentifier() else word[0]
+
+
+class LogicalLines:
+    """The logical lines of a file that hold more than a comment or a lone string, told apart without parsing."""
+
+    def __init__(self, data: bytes) -> None:
+        """`data` is normalized. Raise ValueError where its lines can't be told apart without parsing."""
+        lines = _LINE.findall(data)
+        if not _UNMATCHED.isdisjoint(lines):
+            raise ValueError("holds strings or brackets that only a parser understands")
+        self.code = b"\0%s\0" % b"\0".join(lines)
+        """The lines, indented, each between NUL bytes."""
+
+    def start(self, offset: int) -> int:
+        """Where the line around `offset` in `code` begins: at its NUL byte."""
+        return self.code.rindex(b"\0", 0, offset)
+
+    def holding(self, word: bytes) -> list[int]:
+        """Where the lines that hold `word` begin."""
+        found, at = [], self.code.find(word)
+        while at >= 0:
+            found.append(self.start(at))
+            at = self.code.find(word, self.code.index(b"\0", at))
+        return found
+
+    def line(self, start: int) -> bytes:
+        """The line that begins at `start`."""
+        return self.code[start + 1 : self.code.index(b"\0", start + 1)]
+
+    @functools.cached_property
+    def _definitions(self) -> list[tuple[int, int, str]]:
+        """Start, column and name of each function, and the first two of each class; the last first."""
+        found = [
+            (match.start(), _column(match[1]), match[3].decode() if match[2] == b"def" else "")
+            for match in _DEFINITION.finditer(self.code)
+        ]
+        return found[::-1]
+
+    def around(self, start: int) -> Iterator[str]:
+        """The names of the functions that the line at `start` begins or may lie in, inner ones first."""
+        indented = _INDENTED.match(self.code, start)
+        column = _column(indented[1]) if indented else 0
+        for defined, outer, name in self._definitions:
+            if defined == start or (defined < start and outer < column):
+                column = min(column, outer)
+                if name:
+                    yield name
+
+
+def _column(indentation: bytes) -> int:
+    return len(indentation.rpartition(b"\f")[2].expandtabs())
+
+
+_BEGINNINGS = {"elif": "if 1: pass\n", "else": "if 1: pass\n", "except": "try: pass\n", "finally": "try: pass\n"}
+_ENDINGS = ("", "\n pass", "\ndef _(): pass", "\nfinally: pass", "\n pass\nfinally: pass", "\n case _: pass")
+_FIRST_WORD = re.compile(r"\w*")
+
+
+def statements(line: bytes) -> list[ast.stmt]:
+    """The statements of a logical line, with a body where it is a header without one.
+
+    Raises ValueError where it can't be parsed alone.
+    """
+    text = line.decode().lstrip(" \t\f")
+    word = _FIRST_WORD.match(text)
+    before = _BEGINNINGS.get(word[0], "") if word else ""
+    for beginning, ending in [*((before, ending) for ending in _ENDINGS), *_CASES]:
+        try:
+            return ast.parse(beginning + text + ending).body
+        except SyntaxError:
+            continue
+    raise ValueError(f"can't be parsed alone: {text}")
+
+
+_CASES = (("match 1:\n ", ""), ("match 1:\n ", "\n  pass"))
