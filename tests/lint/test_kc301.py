@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from keepcause.lint.engine import Settings, lint_single_file
+from keepcause.lint.engine import Engine, FileReport, Settings, lint_single_file
 from keepcause.lint.rules.kc301_exception_not_picklable import ExceptionNotPicklable
 from keepcause.lint.source import Source
 
@@ -176,6 +176,48 @@ def test_a_file_is_passed_over_where_nothing_can_be_found(data: bytes) -> None:
 )
 def test_what_is_not_known_is_not_judged(code: str) -> None:
     assert codes_at(code, "KC309") == []
+
+
+ERRORS = """\
+class StartError(Exception):
+    def __init__(self, rank, text):
+        super().__init__(text)
+
+
+class OtherError(StartError):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"worker.py": "from pkg.errors import StartError\n\ndef init_worker():\n    raise StartError(1, '')\n"},
+        {"worker.py": "from . import errors\n\ndef init_worker():\n    raise errors.StartError(1, '')\n"},
+        {
+            "api.py": "from .errors import StartError\n",
+            "worker.py": "from pkg.api import StartError\n\ndef init_worker():\n    raise StartError(1, '')\n",
+        },
+        {
+            "worker.py": "from .load import load\n\ndef init_worker():\n    load()\n",
+            "load.py": "from .errors import StartError\n\ndef load():\n    raise StartError(1, '')\n",
+        },
+    ],
+)
+def test_a_class_is_raised_in_another_file(tmp_path: Path, files: dict[str, str]) -> None:
+    package = tmp_path / "pkg"
+    package.mkdir()
+    (tmp_path / "pyproject.toml").touch()
+    for name, text in {"__init__.py": "", "errors.py": ERRORS, **files}.items():
+        (package / name).write_text(text, encoding="utf-8")
+    for single_file, expected in ((False, [1]), (True, [])):
+        engine = Engine(Settings(codes=frozenset({"KC301"}), single_file=single_file))
+        report = engine.check(package / "errors.py")
+        assert isinstance(report, FileReport)
+        assert [finding.span.line for finding in report.findings] == expected
+        for finding in report.findings:
+            assert finding.worker_init is not None
+            assert finding.worker_init.path[-1].file == str(package / "errors.py")
 
 
 def test_prose_does_not_make_the_screen_slow() -> None:
