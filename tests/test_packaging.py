@@ -56,8 +56,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def scripts(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The executables of a virtual environment that holds the wheel and, as no index may be asked, nothing else."""
     folder = tmp_path_factory.mktemp("venv")
-    venv.create(folder, with_pip=True)
-    run(folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-index", wheel)
+    venv.create(folder)
+    run(sys.executable, "-m", "pip", "--python", folder, "install", "--quiet", "--no-index", wheel)
     return folder / "bin"
 
 
