@@ -19,8 +19,8 @@ _HEADER = re.compile(
     rb"class(?:[^:#\[]|#[^\r\n]*+|\[[^\]]*+\])*?(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Empty|Full)"
 )
 """The head of a class with a base that may be a builtin exception or another plain one."""
-_MAY_FAIL = re.compile(rb"__init__|__new__|__reduce|dataclass|[ \t\f;:]class[\s\\]")
-"""What makes such a class fail: a constructor, a way of its own to be pickled, or a place inside of a function."""
+_MAY_FAIL = (b"__init__", b"__new__", b"__reduce", b"dataclass")
+"""What can make such a class fail, apart from a place inside of a function."""
 
 
 class PicklableRule(Rule):
@@ -31,7 +31,9 @@ class PicklableRule(Rule):
 
     def possible(self, data: bytes) -> bool:
         """A file without an exception class that has a constructor, or is inside of something, has none."""
-        return _MAY_FAIL.search(data) is not None and _HEADER.search(data) is not None
+        may_fail = any(word in data for word in _MAY_FAIL)
+        heads = (match.start() for match in _HEADER.finditer(data))
+        return any(may_fail or data[max(0, start - 1) : start] not in (b"", b"\n", b"\r") for start in heads)
 
     def judged(self, node: ast.ClassDef, source: Source, raised: str = "") -> Iterator[Finding]:
         """The finding at the head of a class that is lost."""
