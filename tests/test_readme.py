@@ -24,8 +24,9 @@ SESSIONS = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with the example service, and the scripts whose first line gives their file name."""
+    """A program with the example service, and the scripts whose first line gives their file name."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for kind, text in BLOCKS:
         if kind == "python" and (name := re.match(r"# (\w+\.py)\n", text)):
             (tmp_path / name[1]).write_text(text, encoding="utf-8")
