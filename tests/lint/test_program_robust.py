@@ -149,3 +149,12 @@ def test_many_modules_that_import_all_of_each_other(project: Path) -> None:
     (project / "m0.py").write_text(f"from m1 import *\nfrom entry import *\n\n\ndef f0():\n    f1()\n{HIDES}\n")
     (found,) = findings(check(project))
     assert found == f"{FOUND}Process(target=enter) -> enter)"
+
+
+def test_a_name_that_no_module_of_a_ring_of_star_imports_has(project: Path) -> None:
+    (project / "one.py").write_text("from two import *\nimport other\n\n\ndef start():\n    nowhere()\n")
+    (project / "two.py").write_text("from one import *\n")
+    (project / "other.py").write_text(f"def nowhere():\n{HIDES}")
+    done = check(project)
+    assert done.stderr == ""
+    assert findings(done) == [f"{FOUND}Process(target=enter) -> enter)"]

@@ -107,7 +107,8 @@ class Resolver:
                 yield from self.resolve(path, ".".join([f"{meaning}{calls}", *rest]))
         if plain[0] not in summary.names:
             for star in summary.star_imports:
-                yield from self._imported(".".join([self.program.absolute(path, star), *tokens]))
+                dot = "" if star.endswith(".") else "."
+                yield from self.resolve(path, f"{star}{dot}{'.'.join(tokens)}")
 
     def _member(self, definition: Located, called: bool, rest: list[str]) -> Iterator[Located]:
         """`definition`, or what attributes lead to from it."""
