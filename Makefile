@@ -13,6 +13,10 @@ demo: $(STAMP)
 test: lint
 	$(BIN)/pytest -q
 
+# Takes long: repairs copies of the source trees in TREES with every rule, and judges what came out.
+sweep: $(STAMP)
+	$(BIN)/python tests/codemod/sweep.py $(TREES)
+
 lint: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
