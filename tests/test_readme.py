@@ -22,14 +22,19 @@ SESSIONS = [
 ]
 
 
+SCRIPTS = {
+    name[1]: text for kind, text in BLOCKS if kind == "python" and (name := re.match(r"# (\w+\.py)\n", text))
+}
+"""The scripts by the file name that their first line gives."""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A program with the example service, and the scripts whose first line gives their file name."""
+    """A program with the example service and the scripts."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    for kind, text in BLOCKS:
-        if kind == "python" and (name := re.match(r"# (\w+\.py)\n", text)):
-            (tmp_path / name[1]).write_text(text, encoding="utf-8")
+    for name, text in SCRIPTS.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
     return tmp_path
 
 
@@ -51,3 +56,11 @@ def test_session_prints_what_the_readme_says(folder: Path, command: str, output:
         timeout=60,
     )
     assert doctest.OutputChecker().check_output(output, done.stdout, doctest.ELLIPSIS), done.stdout
+
+
+def test_tests_for_other_projects_pass_there(tmp_path: Path) -> None:
+    (tmp_path / "test_startup.py").write_text(SCRIPTS["test_startup.py"], encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout
