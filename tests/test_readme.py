@@ -22,9 +22,7 @@ SESSIONS = [
 ]
 
 
-SCRIPTS = {
-    name[1]: text for kind, text in BLOCKS if kind == "python" and (name := re.match(r"# (\w+\.py)\n", text))
-}
+SCRIPTS = {name[1]: text for kind, text in BLOCKS if kind == "python" and (name := re.match(r"# (\w+\.py)\n", text))}
 """The scripts by the file name that their first line gives."""
 
 
