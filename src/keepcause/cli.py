@@ -73,6 +73,10 @@ def _parser() -> argparse.ArgumentParser:
 
     checkpoint.add_options(commands.add_parser("checkpoint", help="tell what is at a checkpoint path"))
 
+    vendor = commands.add_parser("vendor", help="copy the runtime into a project that can't depend on keepcause")
+    vendor.add_argument("folder", type=Path, metavar="DIR", help="the package that the copy becomes")
+    vendor.set_defaults(run=_vendor)
+
     rule = commands.add_parser("rule", help="explain a rule")
     rule.add_argument("code", nargs="?", metavar="CODE", help="the rule's code; without it, all rules are listed")
     rule.add_argument("--all", action="store_true", help="explain every rule")
@@ -273,6 +277,17 @@ def _places(options: argparse.Namespace) -> Iterator[tuple[Path, int | None] | T
             yield Trouble(str(path), "does not exist")
         else:
             yield path, line
+
+
+def _vendor(options: argparse.Namespace) -> int:
+    from keepcause.vendor import VendorError, vendor
+
+    try:
+        print(vendor(options.folder))
+    except VendorError as error:
+        _complain(str(error))
+        return TROUBLE
+    return CLEAN
 
 
 def _rule(options: argparse.Namespace) -> int:
