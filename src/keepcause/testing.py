@@ -1,9 +1,10 @@
-"""Assertions for projects' own tests: errors keep their cause, survive pickle; imports the runtime, runs the CLI."""
+"""Assertions for projects' own tests of what errors keep and say; imports the runtime, runs the command line."""
 
 from __future__ import annotations
 
 import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,32 @@ def assert_survives_pickle(exc: E) -> E:
     if chain != arrived:
         raise AssertionError(f"{_named(exc)} arrives without its cause: {chain} became {arrived}")
     return copy
+
+
+def assert_checkpoint_error_readable(exc: E) -> E:
+    """Return the error of a checkpoint that did not load, if its text says what one needs to know.
+
+    Raises:
+        AssertionError: the text holds a lazy iterator in place of names; or no rank, step or path; or the shapes of a
+            conflict that it shows, by `shape_conflicts` or in words, are not both there.
+    """
+    text = text_of(exc)
+    lazy = re.search(r"<(?:async_)?(?:generator|map|filter|zip|enumerate|reversed|\w*_?iterator) object[^>]*>", text)
+    if lazy:
+        raise AssertionError(f"{_named(exc)} prints {lazy[0]} in place of names")
+    path = getattr(exc, "path", None)
+    for what, pattern in {
+        "rank": r"\branks? ?[:=#]? ?\d",
+        "step": r"\bstep\w* ?[:=#]? ?\d",
+        "path": r"\w+://\w|[/\\]\w" if path is None else re.escape(str(path)),
+    }.items():
+        if not re.search(pattern, text, re.IGNORECASE):
+            raise AssertionError(f"{_named(exc)} names no {what}")
+    for conflict in list(getattr(exc, "shape_conflicts", ()))[:10]:  # a text need not show more of them
+        parts = [conflict.key, str(list(conflict.expected)), str(list(conflict.actual))]
+        if not any(all(part in line for part in parts) for line in text.splitlines()):
+            raise AssertionError(f"{_named(exc)} does not show both shapes of {conflict.key}")
+    return exc
 
 
 def check_no_raise_from_none(path: str | os.PathLike[str], everywhere: bool = False) -> None:

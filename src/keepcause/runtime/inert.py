@@ -70,10 +70,25 @@ _NEVER: Final = object()
 """Stands in the memo for what pickle writes once and never fetches."""
 _NEW: Final = b")\x81\x94}\x94("
 """How an object begins whose state is a dict: no arguments, new, memoize, an empty dict, memoize, mark."""
-_SHAPE: Final = re.compile(rb"((?:K.|M..|J....){1,3}+)([\x85-\x87])\x94\x85\x94R\x94", re.DOTALL)
-"""A call of torch.Size after its name: one to three ints, a tuple of them, memoize, a tuple of that, memoize, call."""
+_OLD: Final = b")\x81\x94("
+"""How an object begins whose state is a tuple: no arguments, new, memoize, mark."""
+_GET: Final = rb"(?:h.|j....)"
+_SIZE: Final = rb"(?:K.|M..|J....){1,3}+[\x85-\x87]\x94\x85\x94R\x94"
+"""How a call of torch.Size goes on: one to three ints, a tuple of them, memoize, a tuple of that, memoize, call."""
+_NUMBER: Final = rb"K.|M..|J....|\x8a\x05.{5}|\x8a\x06.{6}"
+_TEXT: Final = rb"\x8c[\x01-\x7f][ -~]++\x94"
+_SHAPE: Final = re.compile(_SIZE, re.DOTALL)
 _INT: Final = re.compile(rb"K(.)|M(..)|J(....)", re.DOTALL)
-_SHORT, _INT32, _UINT32, _INT64, _DOUBLE = (Struct(code) for code in ("<H", "<i", "<I", "<Q", ">d"))
+_PAIR: Final = re.compile(rb"(%b)(?:(%b)(%b)?|(%b)|(%b))" % (_GET, _GET, _SIZE, _NUMBER, _TEXT), re.DOTALL)
+"""A name and its value: something fetched, a torch.Size, a number, a text."""
+_FLAT: Final = re.compile(rb"((?:%b(?:%b(?:%b)?|%b|%b)){1,5}+)ub" % (_GET, _GET, _SIZE, _NUMBER, _TEXT), re.DOTALL)
+"""A state of such pairs only, to its end: set items, build."""
+_FIELDS: Final = re.compile(rb"((?:%b|[\x88\x89]){1,5}+)t\x94b" % _GET, re.DOTALL)
+"""A state that is a tuple of what is fetched and of booleans: tuple, memoize, build."""
+_TUPLED: Final = f"{METADATA}.TensorProperties"
+_SHARED: Final = frozenset({f"{METADATA}.ChunkStorageMetadata", _TUPLED})
+"""What many keys have the same of, so that one record stands for all."""
+_BYTE, _SHORT, _INT32, _UINT32, _INT64, _DOUBLE = (Struct(code) for code in ("<B", "<H", "<i", "<I", "<Q", ">d"))
 
 
 def load(data: bytes, *, size: int = SIZE, items: int = ITEMS) -> Any:
@@ -105,6 +120,7 @@ class _Machine:
         self.memo: list[Any] = []
         self.marks: list[int] = []
         self.shapes: dict[bytes, tuple[int, ...]] = {}
+        self.records: dict[tuple[Name, bytes], tuple[Record, list[Any]]] = {}
         self.layouts: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def run(self) -> Any:
@@ -127,9 +143,7 @@ class _Machine:
             self.at = at
             code = data[at]
             at += 1
-            if code == 0x94:  # memoize
-                memo.append(stack[-1])
-            elif code == 0x68 or code == 0x6A:  # fetch
+            if code == 0x68 or code == 0x6A:  # fetch
                 if code == 0x68:
                     value = memo[data[at]]
                     at += 1
@@ -140,22 +154,27 @@ class _Machine:
                     self._refuse("fetches what is written only once")
                 stack.append(value)
                 if value.__class__ is Name:
-                    if data.startswith(_NEW, at):
-                        at = self._new(at)
-                    elif value == "torch.Size" and (call := _SHAPE.match(data, at)):
-                        at = self._shape(call)
+                    at = self._after_name(value, at)
+            elif code == 0x94:  # memoize
+                memo.append(stack[-1])
             elif code == 0x8C:  # a short text
                 end = at + 1 + data[at]
                 if end > len(data):
                     self._truncated()
+                if len(stack) > WAITING:
+                    self._too_much()
                 stack.append(data[at + 1 : end].decode("utf-8", "surrogatepass"))
                 at = end
-            elif code == 0x4B:
-                stack.append(data[at])
-                at += 1
+                if data.startswith(b"\x94", at):
+                    memo.append(stack[-1])
+                    at += 1
             elif code == 0x2E:  # the end
+                if len(stack) != 1:
+                    self._refuse("leaves values over")
                 return
             elif code in rare:
+                if len(stack) > WAITING:
+                    self._too_much()
                 at = rare[code](self, at)
             else:
                 self._refuse(f"uses the instruction {bytes((code,))!r}")
@@ -172,12 +191,6 @@ class _Machine:
     def _refuse(self, what: str, name: str = "") -> NoReturn:
         raise InertError("refused", f"at byte {self.at} it {what}, which no checkpoint's metadata does", name)
 
-    def _pop(self, kind: type, what: str) -> Any:
-        value = self.stack.pop()
-        if type(value) is not kind:
-            self._refuse(what)
-        return value
-
     def _items(self) -> list[Any]:
         """Take the values since the last mark."""
         start = self.marks.pop()
@@ -186,32 +199,119 @@ class _Machine:
         self._count(len(found))
         return found
 
+    def _too_much(self) -> NoReturn:
+        raise InertError("limit", f"at byte {self.at} it nests deeper, or leaves more open, than is read")
+
     def _count(self, items: int) -> None:
         self.left -= items
         if self.left < 0:
             raise InertError("limit", "its containers hold more items than are read")
 
-    def _new(self, at: int) -> int:
+    # What follows the name of a class is nearly always one of a few sequences of instructions. Each is carried out as
+    # one; whatever differs is left to be done step by step.
+
+    def _after_name(self, name: Name, at: int) -> int:
+        data = self.data
+        if data.startswith(_NEW, at):
+            state = _FLAT.match(data, at + len(_NEW))
+            return (
+                self._new(name, at) if state is None else self._known(name, state, self._pairs) or self._new(name, at)
+            )
+        if name == _TUPLED and data.startswith(_OLD, at) and (state := _FIELDS.match(data, at + len(_OLD))):
+            return self._known(name, state, self._fields) or at
+        if name == "torch.Size" and (call := _SHAPE.match(data, at)) and (shape := self._shape(call[0])) is not None:
+            self.stack[-1] = shape
+            self.memo += (shape, _NEVER, shape)
+            return call.end()
+        return at
+
+    def _known(
+        self, name: Name, state: re.Match[bytes], read: Callable[[Record, bytes], list[Any] | None]
+    ) -> int | None:
+        """Put a record with this state on the stack, and what it memoizes into the memo; None if it is an odd one."""
+        key = (name, state[0]) if name in _SHARED else None
+        known = self.records.get(key) if key else None
+        if known is None:
+            if name not in RECORDS:
+                return None
+            record = Record(name, ())
+            kept = read(record, state[1])
+            if kept is None:
+                return None
+            known = record, [record, _NEVER, *kept]
+            if key and len(self.records) < 10_000:
+                self.records[key] = known
+        self._count(1 + len(known[0].values))
+        self.stack[-1] = known[0]
+        self.memo += known[1]
+        return state.end()
+
+    def _pairs(self, record: Record, raw: bytes) -> list[Any] | None:
+        names: list[Any] = []
+        values: list[Any] = []
+        kept: list[Any] = []
+        found: Any
+        for name, value, size, number, text in _PAIR.findall(raw):
+            names.append(self._fetch(name))
+            if size:
+                found = self._shape(size)
+                if found is None or self._fetch(value) != "torch.Size":
+                    return None
+                kept += (found, _NEVER, found)
+            elif value:
+                found = self._fetch(value)
+            elif number:
+                found = int.from_bytes(number[1 + (number[0] == 0x8A) :], "little", signed=number[0] in b"J\x8a")
+            else:
+                if len(text) != text[1] + 3:
+                    return None
+                found = text[2:-1].decode()
+                kept.append(found)
+            values.append(found)
+        record.names, record.values = self._layout(tuple(names)), tuple(values)
+        return kept
+
+    def _fields(self, record: Record, raw: bytes) -> list[Any]:
+        values: list[Any] = []
+        at = 0
+        while at < len(raw):
+            width = {0x68: 2, 0x6A: 5}.get(raw[at], 1)
+            values.append(raw[at] == 0x88 if width == 1 else self._fetch(raw[at : at + width]))
+            at += width
+        record.values = tuple(values)
+        return []
+
+    def _fetch(self, get: bytes) -> Any:
+        value = self.memo[int.from_bytes(get[1:], "little")]
+        if value is _NEVER:
+            self._refuse("fetches what is written only once")
+        return value
+
+    def _shape(self, raw: bytes) -> tuple[int, ...] | None:
+        """Return the size that this call of torch.Size makes; None where its tuple takes fewer numbers."""
+        shape = self.shapes.get(raw)
+        if shape is None:
+            numbers = _INT.findall(raw[:-6])
+            shape = tuple(int.from_bytes(a or b or c, "little", signed=bool(c)) for a, b, c in numbers)
+            if len(shape) != raw[-6] - 0x84:
+                return None
+            self.shapes[raw] = shape
+        return shape
+
+    def _layout(self, names: tuple[Any, ...]) -> tuple[str, ...]:
+        if not all(type(name) is str for name in names):
+            self._refuse("gives names to a state that are no texts")
+        return self.layouts.setdefault(names, names)
+
+    def _new(self, name: Name, at: int) -> int:
         self._record(self.stack.pop(), ())
         self.memo += (self.stack[-1], _NEVER)
         self.stack.append({})
         return self._mark(at + len(_NEW))
 
-    def _shape(self, call: re.Match[bytes]) -> int:
-        shape = self.shapes.get(call[0])
-        if shape is None:
-            numbers = _INT.findall(call[1])
-            shape = tuple(int.from_bytes(a or b or c, "little", signed=bool(c)) for a, b, c in numbers)
-            if len(shape) != call[2][0] - 0x84:
-                return call.start()  # more values than the tuple takes; whatever it means, it is done step by step
-            self.shapes[call[0]] = shape
-        self.stack[-1] = shape
-        self.memo += (shape, _NEVER, shape)
-        return call.end()
-
     def _mark(self, at: int) -> int:
-        if len(self.marks) >= NESTING or len(self.stack) > WAITING:
-            raise InertError("limit", f"at byte {self.at} it nests deeper, or leaves more open, than is read")
+        if len(self.marks) >= NESTING:
+            self._too_much()
         self.marks.append(len(self.stack))
         return at
 
@@ -250,9 +350,10 @@ class _Machine:
     def _call(self, at: int) -> int:
         args = self.stack.pop()
         if self.stack[-1:] == ["torch.Size"] and type(self.stack[-1]) is Name:
-            if len(args) != 1 or type(args[0]) not in (tuple, list) or any(type(each) is not int for each in args[0]):
+            sizes = args[0] if type(args) is tuple and len(args) == 1 else None
+            if type(sizes) not in (tuple, list) or not all(type(each) is int for each in sizes):
                 self._refuse("makes a size of what are no numbers")
-            self.stack[-1] = tuple(args[0])
+            self.stack[-1] = tuple(sizes)
             return at
         self._record(self.stack.pop(), args)
         return at
@@ -260,14 +361,10 @@ class _Machine:
     def _build(self, at: int) -> int:
         state = self.stack.pop()
         record = self.stack[-1]
-        if type(record) is not Record or type(state) not in (dict, tuple):
+        if type(record) is not Record or not (type(state) is dict or (type(state) is tuple and record.kind == _TUPLED)):
             self._refuse("gives a state to what has none")
         if type(state) is dict:
-            names = tuple(state)
-            if not all(type(name) is str for name in names):
-                self._refuse("gives names to a state that are no texts")
-            record.names = self.layouts.setdefault(names, names)
-            record.values = tuple(state.values())
+            record.names, record.values = self._layout(tuple(state)), tuple(state.values())
         else:
             record.values = state
         return at
@@ -284,7 +381,11 @@ class _Machine:
     def _update(self, items: list[Any], at: int) -> int:
         keys = items[::2]
         # Anything else may be nested so deeply that its hash alone would end the process.
-        if type(self.stack[-1]) is not dict or not all(type(key) in (str, int, Record) for key in keys):
+        if (
+            type(self.stack[-1]) is not dict
+            or len(items) % 2
+            or not all(type(key) in (str, int, Record) for key in keys)
+        ):
             self._refuse("fills a dict in another way")
         self.stack[-1].update(zip(keys, items[1::2], strict=True))
         return at
@@ -336,8 +437,6 @@ class _Machine:
 
 def _constant(make: Callable[[], Any]) -> Callable[[_Machine, int], int]:
     def push(machine: _Machine, at: int) -> int:
-        if len(machine.stack) > WAITING:
-            return machine._mark(at)
         machine.stack.append(make())
         return at
 
@@ -371,6 +470,7 @@ _RARE: Final[dict[int, Callable[[_Machine, int], int]]] = {
     ord("N"): _constant(lambda: None),
     0x88: _constant(lambda: True),
     0x89: _constant(lambda: False),
+    ord("K"): _number(_BYTE),
     ord("M"): _number(_SHORT),
     ord("J"): _number(_INT32),
     ord("G"): _number(_DOUBLE),

@@ -23,7 +23,7 @@ VERSION: Final = "1.0.0"
 WHOLE: Final = "whole"
 DAMAGED: Final = frozenset(
     {"shards-damaged", "unfinished", "metadata-truncated", "metadata-foreign", "metadata-refused", "metadata-limit"}
-    | {"metadata-unreadable", "rank-metadata"}
+    | {"metadata-unreadable", "rank-metadata", "newer-format"}
 )
 """Verdicts on what is, or was to be, a DCP checkpoint and can't be loaded as it is."""
 
@@ -52,21 +52,22 @@ class SavedKey:
 
 @dataclass(frozen=True)
 class ShardFile:
-    """A file that the metadata refers to: bytes that it needs, bytes that it has (None: it is missing), its keys."""
+    """A file that the metadata refers to: bytes that it needs, bytes that it has (None: it is missing), and
+    how many pieces of tensors, and objects, are in it."""
 
     name: str
     needed: int
     size: int | None
-    keys: int
+    pieces: int
 
     @classmethod
-    def at(cls, folder: Path, name: str, needed: int, keys: int) -> ShardFile:
+    def at(cls, folder: Path, name: str, needed: int, pieces: int) -> ShardFile:
         """Look at a file; it is not opened."""
         place = folder / name
         try:
-            return cls(name, needed, place.stat().st_size if place.is_file() else None, keys)
+            return cls(name, needed, place.stat().st_size if place.is_file() else None, pieces)
         except OSError:
-            return cls(name, needed, None, keys)
+            return cls(name, needed, None, pieces)
 
     @property
     def damage(self) -> str:
@@ -153,7 +154,7 @@ def _look(path: Path, size: int, items: int) -> _Looked:
     files = tuple(ShardFile.at(path, *each) for each in shards)
     damaged = [each for each in files if each.damage]
     if damaged:
-        first = "; ".join(f"{each.name} ({each.keys} keys) is {each.damage}" for each in damaged[:3])
+        first = "; ".join(f"{each.name} ({each.pieces} pieces) is {each.damage}" for each in damaged[:3])
         text = f"{len(damaged)} of {len(files)} shard files are damaged: {first}{'; ...' if damaged[3:] else ''}."
         return "shards-damaged", text, "Copy it again, or load an earlier step.", keys, files
     return WHOLE, f"A DCP checkpoint of {len(keys)} keys in {len(files)} shard files.", "", keys, files

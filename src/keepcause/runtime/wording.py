@@ -20,6 +20,8 @@ GROUPS: Final = 6
 """How many groups of ranks are shown."""
 TEXT: Final = 12_000
 """Characters of the whole text."""
+LIKE: Final = 0.7
+"""How alike, from 0 to 1, names have to be for one to be suggested for the other."""
 CANDIDATES: Final = 300
 """How many names are compared with a missing one."""
 
@@ -73,10 +75,14 @@ def section(name: str, items: Sequence[object], near: dict[str, str]) -> list[st
         return []
     lines = [f"  {TITLES[name]} ({len(items)}):"]
     for each in items[:FIRST]:
-        text = str(each)
-        hint = f" (did you mean {near[text]}?)" if text in near else ""
-        lines.append(f"    {cut(text, LINE)}{cut(hint, LINE)}")
+        hint = f" (did you mean {near[str(each)]}?)" if str(each) in near else ""
+        lines.append(f"    {_shown(str(each))}{_shown(hint)}")
     return lines + _more(len(items) - FIRST, f"in .{name}")
+
+
+def _shown(text: str) -> str:
+    """Return a name on one line, whatever it is made of."""
+    return cut(text if text.isprintable() else text.encode("unicode_escape").decode(), LINE)
 
 
 def _more(number: int, what: str) -> list[str]:
@@ -89,10 +95,27 @@ def _near(missing: Sequence[str], unexpected: Sequence[str]) -> dict[str, str]:
         return {}
     found = {}
     for name in missing[:FIRST]:
-        close = difflib.get_close_matches(name[:LINE], _candidates(name, unexpected), 1, 0.75)
-        if close:
-            found[name] = close[0]
+        likeness, best = max(
+            ((_likeness(name, each), each) for each in _candidates(name, unexpected)), default=(0.0, "")
+        )
+        if likeness >= LIKE:
+            found[name] = best
     return found
+
+
+def _likeness(one: str, other: str) -> float:
+    """Return from 0 to 1 how alike two names are, judged by the parts in which they differ."""
+    left, right = one.split("."), other.split(".")
+    for end in (0, -1):
+        while left and right and left[end] == right[end]:
+            left.pop(end)
+            right.pop(end)
+    a, b = ".".join(left), ".".join(right)
+    if a.isdigit() or b.isdigit():
+        return 0.0  # the same of another layer
+    if a.startswith(b) or b.startswith(a):
+        return 1 - abs(len(a) - len(b)) / 100  # a part more, or one that is shortened
+    return difflib.SequenceMatcher(None, a, b).ratio()
 
 
 def _candidates(name: str, unexpected: Sequence[str]) -> list[str]:
@@ -102,7 +125,7 @@ def _candidates(name: str, unexpected: Sequence[str]) -> list[str]:
         parent, _, leaf = name.rpartition(".")
         names = [each for each in unexpected if each.startswith(f"{parent}.")]
         names += [each for each in unexpected if each.endswith(f".{leaf}") and abs(len(each) - len(name)) < 4]
-    return [each for each in names if len(each) <= LINE][:CANDIDATES]
+    return [each for each in names if len(each) <= LINE][:CANDIDATES] if len(name) <= LINE else []
 
 
 def prefix_hint(missing: Sequence[str], unexpected: Iterable[str]) -> list[str]:

@@ -1,0 +1,157 @@
+"""The command `checkpoint`: what is at a path, as text or JSON; imports the runtime, and report for what it prints."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+from keepcause.report.text import printable
+from keepcause.runtime.checkpoint import DCPLoadError
+from keepcause.runtime.findings import ShapeConflict, TypeConflict, to_plain
+from keepcause.runtime.metadata import DAMAGED, WHOLE, Found, inspect
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from keepcause.runtime.metadata import SavedKey
+
+WELL, DIFFERENT, NONE = 0, 1, 2
+_UNITS: Final = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options to its parser."""
+    parser.add_argument("path", metavar="DIR", help="the checkpoint's directory")
+    parser.add_argument("--against", metavar="OTHER_DIR", help="print what differs, taking the other for the model")
+    parser.add_argument("--json", action="store_true", help="print JSON, with the keys' full names")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what is at the path; returns 0 where it is whole, 1 where it is damaged or differs, 2 where it is none."""
+    found = inspect(options.path)
+    other = None if options.against is None else inspect(options.against)
+    error = None if other is None else difference(found, other)
+    if options.json:
+        _write_json(sys.stdout, found, other, error)
+    else:
+        sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(found, other, error))
+    return max(_code(found), 0 if other is None else _code(other), DIFFERENT if error is not None else WELL)
+
+
+def _code(found: Found) -> int:
+    return WELL if found.verdict == WHOLE else DIFFERENT if found.verdict in DAMAGED else NONE
+
+
+def difference(found: Found, other: Found) -> DCPLoadError | None:
+    """Return the error of loading `found` into a model that has the keys of `other`; None where nothing differs."""
+    shapes, dtypes, kinds = [], [], []
+    for key in found.keys.keys() & other.keys.keys():
+        expected, actual = other.keys[key], found.keys[key]
+        if expected.shape is None or actual.shape is None:
+            if expected.shape != actual.shape:
+                kinds.append(TypeConflict(key, str(expected), str(actual)))
+            continue
+        if expected.shape != actual.shape:
+            shapes.append(ShapeConflict(key, expected.shape, actual.shape))
+        if expected.dtype != actual.dtype:
+            dtypes.append(TypeConflict(key, str(expected.dtype), str(actual.dtype)))
+    missing = other.keys.keys() - found.keys.keys()
+    unexpected = found.keys.keys() - other.keys.keys()
+    if not (missing or unexpected or shapes or dtypes or kinds):
+        return None
+    return DCPLoadError(
+        None, found.step, found.path, missing, unexpected, shapes, dtype_conflicts=dtypes, kind_conflicts=kinds
+    )
+
+
+def _lines(found: Found, other: Found | None, error: DCPLoadError | None) -> Iterator[str]:
+    yield str(found)
+    if other is not None:
+        yield f"compared with {other.path}, {other}"
+        yield from ["nothing differs"] if error is None else str(error).splitlines()
+        return
+    if found.keys:
+        size = sum(saved.bytes for saved in found.keys.values())
+        yield f"step {found.step}, {len(found.keys)} keys, {shown_size(size)}"
+        yield "keys:"
+        yield from _tree(found.keys)
+    if found.files:
+        yield "shard files:"
+        for file in found.files:
+            size_text = "" if file.size is None else f"{shown_size(file.size)}, "
+            yield f"  {file.name}  {size_text}{file.pieces} pieces, {file.damage or 'whole'}"
+
+
+def _tree(keys: Mapping[str, SavedKey]) -> Iterator[str]:
+    """Yield a line for each module, with the bytes below it, and for each key."""
+    sums: dict[str, list[int]] = {}
+    for key, saved in keys.items():
+        at = key.find(".")
+        while at >= 0:
+            module = sums.setdefault(key[:at], [0, 0])
+            module[0] += saved.bytes
+            module[1] += 1
+            at = key.find(".", at + 1)
+    above: list[str] = []
+    for key in sorted(keys, key=_natural):
+        parts = key.split(".")
+        common = 0
+        while common < min(len(above), len(parts) - 1) and above[common] == parts[common]:
+            common += 1
+        above = parts[:-1]
+        for depth in range(common, len(above)):
+            size, count = sums[".".join(above[: depth + 1])]
+            yield f"{'  ' * (depth + 1)}{above[depth]}  ({shown_size(size)} in {count} keys)"
+        saved = keys[key]
+        yield f"{'  ' * len(parts)}{parts[-1]}  {saved}  {shown_size(saved.bytes)}"
+
+
+def _natural(key: str) -> str:
+    """Return a text that sorts as the key does when numbers in it count as such, and modules stay together."""
+    return re.sub(r"\d+", lambda number: number[0].zfill(12), key).replace(".", "\0")
+
+
+def shown_size(size: float) -> str:
+    """Return bytes as `1.5 MB`; a kB has 1,000."""
+    unit = 0
+    while size >= 1000 and unit < len(_UNITS) - 1:
+        size /= 1000
+        unit += 1
+    return f"{size:.1f} {_UNITS[unit]}" if unit else f"{size} B"
+
+
+def _write_json(stream: TextIO, found: Found, other: Found | None, error: DCPLoadError | None) -> None:
+    """Write one object; the keys one by one, since there may be millions."""
+    head = {"verdict": found.verdict, "step": found.step, "path": found.path, "message": str(found)}
+    stream.write(json.dumps(head)[:-1] + ', "keys": {')
+    stream.writelines(
+        f"{', ' if number else ''}{json.dumps(key)}: {json.dumps(_plain(saved))}"
+        for number, (key, saved) in enumerate(found.keys.items())
+    )
+    tail: dict[str, Any] = {"files": _files(found)}
+    if other is not None:
+        tail["against"] = {"verdict": other.verdict, "path": other.path, "message": str(other)}
+        tail["difference"] = None if error is None else _difference(error)
+    stream.write("}, " + json.dumps(tail)[1:] + "\n")
+
+
+def _plain(saved: SavedKey) -> dict[str, Any]:
+    return {"shape": None if saved.shape is None else list(saved.shape), "dtype": saved.dtype, "bytes": saved.bytes}
+
+
+def _files(found: Found) -> list[dict[str, Any]]:
+    return [
+        {"name": file.name, "bytes": file.size, "needed": file.needed, "pieces": file.pieces, "damage": file.damage}
+        for file in found.files
+    ]
+
+
+def _difference(error: DCPLoadError) -> dict[str, Any]:
+    (found,) = error.findings or (None,)
+    names: Iterable[str] = ("missing", "shape_conflicts", "dtype_conflicts", "kind_conflicts")
+    plain = {} if found is None else to_plain(found)
+    return {**{name: plain.get(name, []) for name in names}, "unexpected": error.unexpected}
