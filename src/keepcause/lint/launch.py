@@ -47,6 +47,7 @@ _SIGNS = tuple(
 ACTOR = "?"
 """Stands in a target for an actor of unknown class."""
 _NO_PROCESSES = ("psutil.", "threading.", "multiprocessing.dummy")
+_LEAVES = frozenset({"os._exit", "sys.exit", "builtins.exit", "builtins.quit"})
 _WAITS = frozenset({"wait", "join", "result", "get"})
 _CLASS_NAME = re.compile(r"_*[A-Z]\w*[a-z]\w*|_*[A-Z]")
 
@@ -99,9 +100,10 @@ def recognise(call: ast.Call, references: References, source: Source) -> Iterato
         if started is not None:
             yield Launch(f"{_last(call.func)}({_text(started)})", _targets(started, references), line)
     if "os.fork" in called:
-        body = _child_branch(call, source)
-        child = (body[0].lineno, body[-1].end_lineno or 0) if body else (0, 0)
-        yield Launch("os.fork()", _called(body, references), line, child=child)
+        body, others = _branches(call, source)
+        if _LEAVES.isdisjoint(_called(others, references)):  # a parent that ends makes a daemon of itself
+            child = (body[0].lineno, body[-1].end_lineno or 0) if body else (0, 0)
+            yield Launch("os.fork()", _called(body, references), line, child=child)
     yield from _actors(call, references)
     yield from _polled(call, source)
 
@@ -182,19 +184,18 @@ def _is_waited_for(call: ast.Call, source: Source) -> bool:
     )
 
 
-def _child_branch(call: ast.Call, source: Source) -> list[ast.stmt]:
-    """What the child runs after `pid = os.fork()`: in `if pid == 0:`, or behind `if pid != 0: return`."""
+def _branches(call: ast.Call, source: Source) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """What the child and what the parent runs after `os.fork()`: in `if pid == 0:`, or behind `if pid != 0: return`."""
     statement = source.statement(call)
     parent = source.parents[statement]
-    if isinstance(statement, ast.If):
-        return statement.body if _is_child_test(statement.test) else []
     block = next((b for b in (getattr(parent, f, []) for f in ("body", "orelse", "finalbody")) if statement in b), [])
-    for number, following in enumerate(block):
-        if following.lineno > statement.lineno and isinstance(following, ast.If):
-            if _is_child_test(following.test):
-                return following.body
-            return following.orelse or block[number + 1 :]
-    return []
+    start = block.index(statement) if statement in block else len(block)
+    for number, tested in enumerate(block[start:], start + 1):
+        if isinstance(tested, ast.If):
+            if _is_child_test(tested.test):
+                return tested.body, tested.orelse
+            return tested.orelse or block[number:], tested.body
+    return [], []
 
 
 def _is_child_test(test: ast.expr) -> bool:

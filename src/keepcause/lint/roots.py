@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint import launch, startup
 from keepcause.lint.resolve import Located
-from keepcause.lint.summary import Class
+from keepcause.lint.summary import Class, Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.launch import Launch
     from keepcause.lint.resolve import Resolver
-    from keepcause.lint.summary import Function
 
 BOOT_HOOK = "boot hook"
 ACTOR_START = "start-up method of a ray actor"
@@ -59,10 +58,18 @@ class Roots:
 
     def _starts_processes(self, path: str, site: Launch) -> bool:
         found = [called for reference in site.by for called in self.resolver.resolve(path, reference)]
-        bases = [
-            base for called in found if isinstance(called.what, Class) for base in self.resolver.base_names(called)
-        ]
-        return any(map(launch.PROCESS.fullmatch, bases)) if found else site.presumed
+        if not found:
+            return site.presumed
+        return any(isinstance(called.what, Class) and self._is_process(called) for called in found)
+
+    def _is_process(self, owner: Located) -> bool:
+        """Whether a class inherits from a process class, or starts processes as it is built."""
+        if any(map(launch.PROCESS.fullmatch, self.resolver.base_names(owner))):
+            return True
+        built = self.resolver.resolve(owner.path, f":{owner.what.qualname}.__init__")
+        return any(
+            site for made in built if isinstance(made.what, Function) for site in made.what.launches if not site.by
+        )
 
     def named(self, path: str, function: Function) -> str:
         """Why `function` belongs to start-up by its name, its class or its decorators."""
