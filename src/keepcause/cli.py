@@ -97,7 +97,7 @@ def _add_check_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", type=Path, default=[Path()], metavar="PATH", help="files and folders")
     parser.add_argument("--select", type=_codes, metavar="CODES", help=keys["select"])
     parser.add_argument("--ignore", type=_codes, metavar="CODES", help=keys["ignore"])
-    parser.add_argument("--evidence", choices=[*Grade], help=keys["evidence"])
+    parser.add_argument("--evidence", choices=[grade.value for grade in Grade], help=keys["evidence"])
     parser.add_argument("--single-file", action="store_true", default=None, help=keys["single-file"])
     parser.add_argument("--isolated", action="store_true", help="read no configuration file")
     parser.add_argument("--output-format", choices=config.FORMATS, help=keys["output-format"])

@@ -49,6 +49,11 @@ def test_wrong_usage(keepcause: Run) -> None:
         assert done.stderr.startswith("usage: keepcause")
 
 
+def test_wrong_choices_are_told_the_right_ones(keepcause: Run) -> None:
+    told = keepcause("check", "--evidence", "maybe").stderr
+    assert "(choose from sure, likely, possible)" in told.replace("'", "")  # later versions of argparse do not quote
+
+
 def test_help(keepcause: Run) -> None:
     assert "repair what `check` finds" in keepcause("--help").stdout
     assert "--unsafe-fixes" in keepcause("fix", "--help").stdout
