@@ -67,9 +67,8 @@ class Roots:
         if any(map(launch.PROCESS.fullmatch, self.resolver.base_names(owner))):
             return True
         built = self.resolver.resolve(owner.path, f":{owner.what.qualname}.__init__")
-        return any(
-            site for made in built if isinstance(made.what, Function) for site in made.what.launches if not site.by
-        )
+        sites = [site for made in built if isinstance(made.what, Function) for site in made.what.launches]
+        return any(site.presumed or not site.by for site in sites)
 
     def named(self, path: str, function: Function) -> str:
         """Why `function` belongs to start-up by its name, its class or its decorators."""
