@@ -16,6 +16,7 @@ from harness import WAIT, Rank, child, error_of, expect_error, judged, run, torc
 
 from keepcause import DCPLoadError, PreflightSummary, ShapeConflict, TypeConflict, collective, load, preflight
 from keepcause.runtime.metadata import inspect
+from keepcause.testing import assert_checkpoint_error_readable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +53,7 @@ def refused(me: Rank, state: Callable[[], dict[str, Any]], path: Path, **options
     assert error.checkpoint_step == STEP
     assert f"step {STEP}" in str(error)
     assert error.rank is not None
-    return error
+    return assert_checkpoint_error_readable(error)
 
 
 def fits(state: Callable[[], dict[str, Any]], path: Path, **options: Any) -> PreflightSummary:
@@ -70,7 +71,7 @@ def six_keys_missing(me: Rank) -> object:
     assert error.missing == [f"net.l{layer}.{part}" for layer in (3, 4, 5) for part in ("b", "w")]
     assert all(key in str(error) for key in error.missing)
     assert "6 missing" in str(error)
-    assert f"on ranks 0-{me.world - 1} ({me.world}):" in str(error)
+    assert str(error).startswith(f"ranks 0-{me.world - 1} ({me.world}): could not load")
     return error
 
 
@@ -505,6 +506,102 @@ def a_near_name(me: Rank) -> object:
     path = me.saved({"layers.0.attn.q_proj.weight": torch.ones(2)})
     error = refused(me, lambda: {"layers.0.attn.qproj.weight": torch.ones(2)}, path)
     assert "layers.0.attn.qproj.weight (did you mean layers.0.attn.q_proj.weight?)" in str(error)
+    return error
+
+
+@case
+def a_reader_and_a_planner_of_ones_own(me: Rank) -> object:
+    path = me.saved(model(3))
+    read: list[int] = []
+
+    class Reader(dcp.FileSystemReader):  # type: ignore[misc]
+        def read_metadata(self, *args: Any, **kwargs: Any) -> Any:
+            read.append(1)
+            return super().read_metadata(*args, **kwargs)
+
+    class Renaming(dcp.DefaultLoadPlanner):  # type: ignore[misc]
+        def set_up_planner(self, state_dict: Any, metadata: Any = None, is_coordinator: bool = False) -> None:
+            super().set_up_planner({f"net.{key}": value for key, value in state_dict.items()}, metadata, is_coordinator)
+
+    def state(layers: int = 3) -> dict[str, Any]:
+        return {key.removeprefix("net."): value for key, value in model(layers).items()}
+
+    summary = load(state(), None, planner=Renaming(), storage_reader=Reader(path))
+    assert read == [1], "the metadata is read once"
+    assert summary.path == str(path)
+    dcp.load(state(), planner=Renaming(), storage_reader=summary.storage_reader)
+    assert read == [1]
+    dcp.load(
+        state(), checkpoint_id=me.saved(model(4), "step-9"), planner=Renaming(), storage_reader=summary.storage_reader
+    )
+    assert read == [1, 1], "another path is another checkpoint"
+    error = expect_error(error_of(preflight, state(4), path, planner=Renaming()))
+    assert error.missing == ["net.l3.b", "net.l3.w"]
+    assert torch_error(state(4), path, planner=Renaming()) is not None
+    return error
+
+
+@case
+def what_torch_takes_or_refuses(me: Rank) -> object:
+    import numpy  # type: ignore[import-not-found, unused-ignore]
+
+    path = me.saved({"w": torch.ones(3), "list": [1, torch.ones(2)], "note": "text", "deep": {"er": {"x": 1}}})
+    fits(lambda: {"w": torch.ones(3, device="meta")}, path)
+    fits(lambda: {"note": 5, "deep": {"er": {"x": "other"}}}, path)
+    fits(lambda: {"w": torch.nn.Parameter(torch.ones(3))}, path)
+    fits(dict, path)
+    refused(me, lambda: {"w": numpy.ones(3)}, path)
+    refused(me, lambda: {"w": None}, path)
+    refused(me, lambda: {"w": [torch.ones(3)]}, path)
+    refused(me, lambda: {"deep": {"er": 5}}, path)
+    error = expect_error(error_of(preflight, {"a.b": torch.ones(1), "a": {"b": torch.ones(1)}}, path))
+    assert "duplicated flatten key a.b" in str(error)
+    assert torch_error({"a.b": torch.ones(1), "a": {"b": torch.ones(1)}}, path) is not None
+    return error
+
+
+@case
+def files_that_nobody_reads(me: Rank) -> object:
+    path = me.saved({f"k{rank}": torch.ones(rank + 1) for rank in range(me.world)})
+    kept = {file.name for file in inspect(path).files}
+    metadata = dcp.FileSystemReader(path).read_metadata()
+    homes = {index.fqn: place.relative_path for index, place in metadata.storage_data.items()}
+    assert len(kept) == me.world
+    me.only(0, (path / homes["k0"]).unlink)
+    fits(lambda: {"k1": torch.ones(2)}, path)
+    error = refused(me, lambda: {"k0": torch.ones(1), "k1": torch.ones(2)}, path)
+    assert error.files == [f"{homes['k0']} is missing, and k0 would be read from it"]
+    return error
+
+
+@case
+def a_file_per_tensor_and_threads(me: Rank) -> object:
+    path = me.folder / "step-7"
+    dcp.save(model(5), storage_writer=dcp.FileSystemWriter(path, single_file_per_rank=False, thread_count=2))
+    same_as_torch(path)
+    fits(lambda: model(5), path)
+    lost = next(file.name for file in inspect(path).files)
+    me.only(0, (path / lost).unlink)
+    error = refused(me, lambda: model(5), path)
+    assert len(error.files) == 1
+    return error
+
+
+@case
+def many_kinds_of_trouble_at_once(me: Rank) -> object:
+    path = me.saved({**model(3), "old": torch.ones(1)})
+    me.only(0, (path / "__0_0.distcp").unlink)
+
+    def state() -> dict[str, Any]:
+        return {**model(3), f"new{me.rank}": torch.ones(1), "net.l0.w": torch.ones(2), "net.l0.b": torch.ones(4).half()}
+
+    error = refused(me, state, path)
+    assert error.missing == [f"new{rank}" for rank in range(me.world)]
+    assert [each.key for each in error.shape_conflicts] == ["net.l0.w"]
+    assert [each.key for each in error.dtype_conflicts] == ["net.l0.b"]
+    assert error.unexpected == ["old"]
+    assert error.files
+    assert [each.ranks for each in error.findings] == [(rank,) for rank in range(me.world)]
     return error
 
 

@@ -36,7 +36,8 @@ def save(me: Rank) -> object:
         "moments": [torch.ones(2, dtype=torch.int64), torch.ones(70_000, 0)],
         "epoch": 4,
     }
-    me.only(0, lambda: (shutil.rmtree(PLACE, ignore_errors=True), PLACE.mkdir(parents=True)))
+    me.only(0, lambda: shutil.rmtree(PLACE, ignore_errors=True))
+    PLACE.parent.mkdir(parents=True, exist_ok=True)
     os.chdir(PLACE.parent)  # the metadata holds the path that is given here
     dcp.save(state, checkpoint_id=PLACE.name)
     return None

@@ -314,7 +314,7 @@ def test_memory_is_bounded_by_items() -> None:
 
 def python_pickler(value: Any, protocol: int) -> bytes:
     stream = io.BytesIO()
-    pickle._Pickler(stream, protocol).dump(value)  # type: ignore[attr-defined]
+    pickle._Pickler(stream, protocol).dump(value)
     return stream.getvalue()
 
 

@@ -18,7 +18,7 @@ from .findings import (
     rows,
     to_plain,
 )
-from .plain import cut
+from .plain import cut, ranks_text
 from .wording import TEXT, body, counts, summed_up
 
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ class DCPLoadError(Carried, RuntimeError):
         return sorted({each for group in self.findings for each in getattr(group, name)})
 
     def _report(self) -> str:
-        head = f"rank {self.rank}: " if self.rank is not None else ""
+        ranks = {self.rank, *(rank for each in self.findings for rank in each.ranks)}
+        head = "" if self.rank is None else f"{ranks_text(ranks)}: "
         head += f"could not load the checkpoint of step {self.checkpoint_step} at {self.path}"
         numbers = {name: len(getattr(self, name)) for name in ("missing", "unexpected", *LISTS[1:])}
         found = [counts(numbers)]

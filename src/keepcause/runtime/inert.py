@@ -350,7 +350,7 @@ class _Machine:
     def _call(self, at: int) -> int:
         args = self.stack.pop()
         if self.stack[-1:] == ["torch.Size"] and type(self.stack[-1]) is Name:
-            sizes = args[0] if type(args) is tuple and len(args) == 1 else None
+            sizes: Any = args[0] if type(args) is tuple and len(args) == 1 else None
             if type(sizes) not in (tuple, list) or not all(type(each) is int for each in sizes):
                 self._refuse("makes a size of what are no numbers")
             self.stack[-1] = tuple(sizes)
@@ -359,14 +359,14 @@ class _Machine:
         return at
 
     def _build(self, at: int) -> int:
-        state = self.stack.pop()
+        state: Any = self.stack.pop()
         record = self.stack[-1]
-        if type(record) is not Record or not (type(state) is dict or (type(state) is tuple and record.kind == _TUPLED)):
-            self._refuse("gives a state to what has none")
-        if type(state) is dict:
+        if type(record) is Record and type(state) is dict:
             record.names, record.values = self._layout(tuple(state)), tuple(state.values())
-        else:
+        elif type(record) is Record and type(state) is tuple and record.kind == _TUPLED:
             record.values = state
+        else:
+            self._refuse("gives a state to what has none")
         return at
 
     def _set_items(self, at: int) -> int:

@@ -39,13 +39,17 @@ COUNTED: Final = {
     "shape_conflicts": "with another shape",
     "dtype_conflicts": "with another dtype",
     "kind_conflicts": "of another kind",
-    "files": "damaged shard files",
+    "files": "damaged shard file",
 }
 
 
 def counts(numbers: dict[str, int]) -> str:
     """Return `6 missing, 3 with another shape`; empty if there is nothing."""
-    return ", ".join(f"{number} {COUNTED[name]}" for name, number in numbers.items() if number)
+    return ", ".join(
+        f"{number} {COUNTED[name]}{'s' * (name == 'files' and number > 1)}"
+        for name, number in numbers.items()
+        if number
+    )
 
 
 def body(findings: Sequence[Findings], unexpected: Sequence[str]) -> list[str]:
@@ -59,7 +63,7 @@ def body(findings: Sequence[Findings], unexpected: Sequence[str]) -> list[str]:
     lines += _more(len(failed) - GROUPS, "groups of ranks that failed, in .findings")
     found = [each for each in findings if any(getattr(each, name) for name in LISTS)]
     for each in found[:GROUPS]:
-        if each.ranks and (len(each.ranks) > 1 or len(found) > 1):
+        if each.ranks and (failed or len(found) > 1):
             lines.append(f"  on {ranks_text(each.ranks)}:")
         for name in LISTS:
             near = _near(each.missing, unexpected) if name == "missing" else {}
