@@ -14,7 +14,7 @@ from keepcause import checkpoint, config
 from keepcause.lint.engine import Engine, FileReport, Settings, Trouble, expand
 from keepcause.lint.files import program_root
 from keepcause.lint.finding import Finding, Grade, Safety
-from keepcause.lint.rule import all_rules
+from keepcause.lint.rule import all_rules, structured_codes
 from keepcause.lint.source import SourceError
 from keepcause.report.progress import Progress
 from keepcause.report.text import printable, shown_path
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 CLEAN, FOUND, TROUBLE = 0, 1, 2
+_UNDECLARED = (
+    "{}: imports keepcause, but declares no dependency on it: declare it, or copy the runtime by `keepcause vendor "
+    "DIR` and name the copy's classes in [tool.keepcause], worker-init-error and checkpoint-error."
+)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -59,6 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_check_options(fix)
     fix.add_argument("--diff", action="store_true", help="print the changes as a unified diff, change nothing")
     fix.add_argument("--unsafe-fixes", action="store_true", help="make unsafe repairs as well")
+    fix.add_argument(
+        "--structured", action="store_true", help=f"turn on {', '.join(structured_codes())} and make their repairs"
+    )
     fix.add_argument("--show-fixes", action="store_true", help="list what is repaired in which file")
     fix.add_argument(
         "--exit-non-zero-on-fix", action="store_true", help="end with exit code 1 also where all was repaired"
@@ -169,7 +176,10 @@ class _Session:
     def _configured(self, folder: Path) -> config.Config:
         found = config.defaults() if self.options.isolated else config.nearest(Path(os.path.abspath(folder)))
         given = {key: getattr(self.options, key.replace("-", "_"), None) for key in found}
-        return config.overridden(found, {key: value for key, value in given.items() if value is not None})
+        configured = config.overridden(found, {key: value for key, value in given.items() if value is not None})
+        if getattr(self.options, "structured", False):
+            configured["select"] = (*configured["select"], *structured_codes())
+        return configured
 
     def engine(self, folder: Path) -> Engine:
         """The engine for the files of `folder`; raises ConfigError."""
@@ -210,7 +220,8 @@ def _fix(options: argparse.Namespace) -> int:
         _complain("`keepcause fix` needs LibCST: pip install 'keepcause[fix]'")
         return TROUBLE
     session = _Session(options)
-    outcome = Outcome(frozenset(Safety) if options.unsafe_fixes else frozenset({Safety.SAFE}))
+    safeties = Safety if options.unsafe_fixes else (Safety.SAFE,)
+    outcome = Outcome(frozenset({*safeties, *(structured_codes() if options.structured else ())}))
     for engine, report in session.reports():
         try:
             result = outcome.add(engine, report) if report.findings else report.data
@@ -232,6 +243,8 @@ def _fix(options: argparse.Namespace) -> int:
         if options.show_fixes:
             beside.writelines(_fixes(outcome.repaired, repaired))
         print(outcome.summary(repaired), file=beside)
+        for root in outcome.undeclared():
+            print(_UNDECLARED.format(printable(str(root))), file=beside)
     counts = options.diff or options.exit_non_zero_on_fix
     return session.exit_code(bool(outcome.left) or (counts and bool(outcome.repaired)))
 

@@ -13,6 +13,7 @@ from keepcause.lint.engine import Settings
 from keepcause.lint.files import read
 from keepcause.lint.finding import Grade
 from keepcause.lint.graph import Declared
+from keepcause.lint.options import Structured
 from keepcause.lint.rule import all_rules
 
 if TYPE_CHECKING:
@@ -53,6 +54,23 @@ def texts(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def names(value: object) -> tuple[str, ...]:
+    """A list of names such as `rank` or `self.rank`."""
+    listed = texts(value)
+    for name in listed:
+        if not all(part.isidentifier() for part in name.split(".")) or name.count(".") > 1:
+            raise ValueError(f"expected names such as 'rank' or 'self.rank', not {name!r}")
+    return listed
+
+
+def reference(value: object) -> str:
+    """A class, as `module:Name`."""
+    module, colon, name = str(value).partition(":")
+    if not isinstance(value, str) or not colon or not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise ValueError(f"expected a class such as 'mypkg.errors:MyError', not {value!r}")
+    return value
+
+
 def truth(value: object) -> bool:
     """`true` or `false`."""
     if not isinstance(value, bool):
@@ -83,6 +101,9 @@ KEYS = (
     Key("single-file", False, truth, "take worker-init evidence from each file alone, as flake8 does"),
     Key("worker-init", (), texts, "functions that run while a worker starts: `pkg.mod:Class.method`, `*` for any text"),
     Key("not-worker-init", (), texts, "functions that do not, whatever the evidence says"),
+    Key("rank-names", Structured.rank_names, names, "names that hold a worker's rank, such as `rank` or `self.rank`"),
+    Key("worker-init-error", Structured.worker_init_error, reference, "class that KC401 raises, as `module:Name`"),
+    Key("checkpoint-error", Structured.checkpoint_error, reference, "class that KC402 raises, as `module:Name`"),
     Key("output-format", "full", one_of(*FORMATS), "how findings are printed"),
 )
 
@@ -155,6 +176,7 @@ def settings(config: Config) -> Settings:
         evidence=Grade(config["evidence"]),
         single_file=config["single-file"],
         declared=Declared(config["worker-init"], config["not-worker-init"]),
+        structured=Structured(config["worker-init-error"], config["checkpoint-error"], config["rank-names"]),
     )
 
 

@@ -234,3 +234,78 @@ def test_interrupted_while_starting(project: Path, keepcause: Run) -> None:
     (project / "tomllib.py").write_text("raise KeyboardInterrupt")
     done = keepcause("check", env={**os.environ, "PYTHONPATH": str(project)})
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+STRUCTURED = """\
+class Worker:
+    def init_device(self, rank):
+        try:
+            self.open()
+        except OSError:
+            raise RuntimeError("no device") from None
+"""
+RAISED = STRUCTURED.replace("OSError", "OSError as e").replace(
+    'RuntimeError("no device") from None', 'WorkerInitError("no device", rank=rank) from e'
+)
+
+
+def test_structured(project: Path, keepcause: Run) -> None:
+    (project / "worker.py").write_text(STRUCTURED)
+    done = keepcause("fix", "--diff", "--structured")
+    assert (done.returncode, (project / "worker.py").read_text()) == (1, STRUCTURED)
+    assert done.stderr.startswith("KC101: 1 can be repaired, 0 left\nKC401: 1 can be repaired, 0 left\n")
+    done = keepcause("fix", "--structured")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (project / "worker.py").read_text() == f"from keepcause import WorkerInitError\n\n\n{RAISED}"
+    *_, last = done.stdout.splitlines()
+    assert last.startswith(f"{project}: imports keepcause, but declares no dependency on it: declare it, or copy")
+    assert "`keepcause vendor DIR`" in last
+    assert keepcause("fix", "--structured").stdout == "Nothing found.\n"
+
+
+def test_structured_is_asked_for(project: Path, keepcause: Run) -> None:
+    (project / "worker.py").write_text(STRUCTURED)
+    assert "  1 left: its fix needs --structured\n" in keepcause("fix", "--select", "KC401").stdout
+    assert (project / "worker.py").read_text() == STRUCTURED
+    assert keepcause("fix", "--structured", "--ignore", "KC4", "--diff").stderr == "KC101: 1 can be repaired, 0 left\n"
+    assert "KC401" not in keepcause("check").stdout
+
+
+def test_structured_as_configured(project: Path, keepcause: Run) -> None:
+    config = 'worker-init-error = "service.errors:StartError"\nrank-names = ["self.number"]\n'
+    (project / "pyproject.toml").write_text(f"[tool.keepcause]\n{config}")
+    package = project / "service"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    text = STRUCTURED.replace("self.open()", "self.open(self.number)").replace(" from None", " from e")
+    text = text.replace("OSError", "OSError as e").replace('"no device"', 'f"{self.number}: no device"')
+    (package / "worker.py").write_text(f"import os\n\nfrom .errors import Other\n\n\n{text}")
+    done = keepcause("fix", "--structured", "service")
+    assert (done.returncode, done.stdout) == (0, "KC401: 1 repaired, 0 left\n")
+    head = "import os\n\nfrom .errors import Other, StartError\n\n\n"
+    raised = text.replace("RuntimeError", "StartError").replace('device")', 'device", rank=self.number)')
+    assert (package / "worker.py").read_text() == head + raised
+
+
+def test_a_declared_dependency(project: Path, keepcause: Run) -> None:
+    for name, text in [
+        ("pyproject.toml", '[project]\nname = "x"\ndependencies = ["torch", "keepcause>=0.1"]\n'),
+        ("pyproject.toml", '[dependency-groups]\nrun = ["keepcause[fix]"]\n'),
+        ("pyproject.toml", '[tool.poetry.dependencies]\nkeepcause = "^0.1"\n'),
+        ("setup.py", "from setuptools import setup\nsetup(install_requires=['keepcause ; python_version>\"3\"'])\n"),
+        ("setup.cfg", "[options]\ninstall_requires =\n    torch\n    keepcause~=0.1\n"),
+        ("requirements.txt", "torch\nkeepcause==0.1 # errors\n"),
+        ("requirements/base.txt", "keepcause\n"),
+    ]:
+        (project / "requirements").mkdir(exist_ok=True)
+        (project / "worker.py").write_text(STRUCTURED)
+        (project / name).write_text(text)
+        assert keepcause("fix", "--structured").stdout.endswith("KC401: 1 repaired, 0 left\n"), name
+        (project / name).write_text("" if name.endswith((".toml", ".txt")) else "# nothing")
+    for name, text in [
+        ("pyproject.toml", '[tool.keepcause]\nignore = ["KC202"]\n'),
+        ("requirements.txt", "# keepcause\nkeepcauses\nnot-keepcause\n"),
+    ]:
+        (project / "worker.py").write_text(STRUCTURED)
+        (project / name).write_text(text)
+        assert "declares no dependency" in keepcause("fix", "--structured").stdout, name

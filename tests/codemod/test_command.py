@@ -48,3 +48,11 @@ def test_unsafe_fixes_are_named_and_made_on_demand(tmp_path: Path) -> None:
     assert "(row for" in path.read_text()
     assert run(path, "--unsafe-fixes").returncode == 0
     assert "{list(row for row in rows)}" in path.read_text()
+
+
+def test_structured_errors_are_raised_on_demand(tmp_path: Path) -> None:
+    path = tmp_path / "worker.py"
+    path.write_text("def init_worker(rank):\n    raise RuntimeError('no device')\n")
+    assert run(path, "--structured").returncode == 0
+    raised = "def init_worker(rank):\n    raise WorkerInitError('no device', rank=rank)\n"
+    assert path.read_text() == f"from keepcause import WorkerInitError\n\n\n{raised}"

@@ -15,11 +15,9 @@ USE = "\n\ndef start(rank):\n    raise RuntimeError\n"
 
 def place(head: str, module: str = "keepcause", name: str = "WorkerInitError", use: str = USE) -> tuple[str, str]:
     """The name to use and the head of the file with its import."""
-    source = Source((head + use).encode())
+    source = Source((head + use).encode(), "src/vllm/v1/worker.py")
     at = next(node for node in ast.walk(source.tree) if isinstance(node, ast.Raise))
-    result = imported(
-        source, module, name, at, own={"vllm"}, absolute=lambda reference: reference.replace("..", "vllm.")
-    )
+    result = imported(source, module, name, at, own={"vllm"})
     if result.splice is None:
         return result.name, head
     start, end, text = result.splice

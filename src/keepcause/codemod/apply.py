@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from keepcause.codemod.edits import Located, Part, cut, locate, render
+from keepcause.codemod.imports import Splice, imported, own_packages
 from keepcause.codemod.verify import RefusedError, check_findings, check_text, lines_of, slot, statements
 from keepcause.lint.finding import EditKind, Finding
+from keepcause.lint.rule import structured_codes
 from keepcause.lint.source import Source, SourceError, decode
 
 if TYPE_CHECKING:
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
 Relint: TypeAlias = Callable[[bytes], Sequence[Finding]]
 """The findings of a changed file, found as those of the original were."""
+
+
+Allowed: TypeAlias = "frozenset[Safety] | frozenset[str]"
+"""Which fixes are made: those of a Safety, and those of a rule, by its code."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +55,8 @@ class Repair:
     failed: tuple[Left, ...]
 
 
-def repair(source: Source, findings: Sequence[Finding], *, allowed: frozenset[Safety], relint: Relint) -> Repair:
-    """Apply the fixes of `findings` whose safety is allowed, each whole or not at all; nothing is written.
+def repair(source: Source, findings: Sequence[Finding], *, allowed: Allowed, relint: Relint) -> Repair:
+    """Apply the fixes of `findings` whose safety or code is allowed, each whole or not at all; nothing is written.
 
     Passes follow each other until one has nothing to apply, so repairing the result again changes nothing.
     """
@@ -74,16 +80,19 @@ def repair(source: Source, findings: Sequence[Finding], *, allowed: frozenset[Sa
         source, findings = state.source, state.findings
 
 
-def _why_not(finding: Finding, allowed: frozenset[Safety]) -> str:
+def _why_not(finding: Finding, allowed: Allowed) -> str:
     if finding.fix is None:
         return finding.no_fix or "there is no fix for it"
-    return "" if finding.fix.safety in allowed else "its fix needs --unsafe-fixes"
+    if finding.fix.safety in allowed or finding.code in allowed:
+        return ""
+    return f"its fix needs {'--structured' if finding.code in structured_codes() else '--unsafe-fixes'}"
 
 
 @dataclass(frozen=True)
 class _Plan:
     finding: Finding
     located: tuple[Located, ...]
+    imports: tuple[Edit, ...]
 
 
 @dataclass(frozen=True)
@@ -104,19 +113,36 @@ class _Pass:
         self._statements = {source.span(node): node for node in statements(source.tree)}
         self._parts: dict[Span, Part] = {}
         self._taken: dict[tuple[Span, tuple[str | int, ...]], Located] = {}
+        self._imports: dict[str, Splice] = {}
 
     def plan(self, finding: Finding) -> _Plan:
         """Find what each edit changes; raises RefusedError where one can't be made or contradicts an earlier fix."""
         assert finding.fix is not None
         located: dict[tuple[Span, tuple[str | int, ...]], Located] = {}
+        imports = tuple(edit for edit in finding.fix.edits if edit.kind is EditKind.ADD_IMPORT)
         for edit in finding.fix.edits:
+            if edit in imports:
+                self._import(edit)
+                continue
             place = edit.statement, slot(edit)
             here = located.get(place) or self._taken.get(place)
             if here is not None and here.edit != edit:
                 raise RefusedError("another fix changes the same place in another way")
             located[place] = here or self._locate(edit)
         self._taken |= located
-        return _Plan(finding, tuple(located.values()))
+        return _Plan(finding, tuple(located.values()), imports)
+
+    def _import(self, edit: Edit) -> None:
+        """Find the place for an import; one that is new in this pass stands alone, as others may need the same line."""
+        if self._imports.keys() - {edit.text}:
+            raise RefusedError("another fix changes the imports")
+        if edit.text not in self._imports:
+            module, _, name = edit.text.partition(":")
+            at = self._statements[edit.statement]
+            splice = imported(self._source, module, name, at, own=own_packages(self._source.path)).splice
+            if splice is None:
+                raise RefusedError(f"`{name}` is imported already")
+            self._imports[edit.text] = splice
 
     def _locate(self, edit: Edit) -> Located:
         statement = self._statements.get(edit.statement)
@@ -146,8 +172,10 @@ class _Pass:
 
     def _checked(self, plans: tuple[_Plan, ...]) -> _State:
         located = list(dict.fromkeys(each for plan in plans for each in plan.located))
-        data = _spliced(self._source, self._splices(located))
-        repaired = check_text(self._source, [each.edit for each in located], data)
+        imports = list(dict.fromkeys(edit for plan in plans for edit in plan.imports))
+        added = {self._imports[edit.text] for edit in imports}
+        data = _spliced(self._source, sorted([*self._splices(located), *added]))
+        repaired = check_text(self._source, [*(each.edit for each in located), *imports], data)
         now = self._relint(data)
         check_findings(self._source, self._findings, [plan.finding for plan in plans], repaired, now)
         return _State(repaired, now, plans)
@@ -168,7 +196,7 @@ class _Pass:
             start = _common(old, new)
             end = _common(old[start:][::-1], new[start:][::-1])
             splices.append((part.place.start + start, part.place.stop - end, new[start : len(new) - end]))
-        return sorted(splices)
+        return splices
 
 
 def _common(one: str, two: str) -> int:

@@ -13,6 +13,7 @@ from keepcause import config
 from keepcause.codemod.apply import repair
 from keepcause.lint.engine import Engine, Settings
 from keepcause.lint.finding import Safety
+from keepcause.lint.rule import structured_codes
 from keepcause.lint.source import Source, SourceError
 
 if TYPE_CHECKING:
@@ -24,20 +25,24 @@ class KeepCause(CodemodCommand):
 
     DESCRIPTION = "Keep the root cause of a failure visible: the safe repairs of `keepcause fix`."
 
-    def __init__(self, context: CodemodContext, *, unsafe_fixes: bool = False) -> None:
+    def __init__(self, context: CodemodContext, *, unsafe_fixes: bool = False, structured: bool = False) -> None:
         super().__init__(context)
-        self._allowed = frozenset(Safety) if unsafe_fixes else frozenset({Safety.SAFE})
+        safeties = Safety if unsafe_fixes else (Safety.SAFE,)
+        self._more = structured_codes() if structured else ()
+        self._allowed = frozenset({*safeties, *self._more})
 
     @staticmethod
     def add_args(arg_parser: argparse.ArgumentParser) -> None:
-        """Add the option for fixes that may change more than what an error shows."""
+        """Add the options for fixes that may change more than what an error shows."""
         arg_parser.add_argument("--unsafe-fixes", action="store_true", help="make unsafe repairs as well")
+        arg_parser.add_argument("--structured", action="store_true", help="raise structured errors")
 
     def transform_module_impl(self, tree: cst.Module) -> cst.Module:
         """The repaired file; raises SkipFile where it can't be checked."""
         assert self.context.filename is not None
         path = Path(self.context.filename)
-        engine = _engine(config.settings(config.nearest(path.absolute().parent)))
+        configured = config.nearest(path.absolute().parent)
+        engine = _engine(config.settings({**configured, "select": (*configured["select"], *self._more)}))
         try:
             source = Source(path.read_bytes(), str(path))
             found = engine.findings(path, source.data)

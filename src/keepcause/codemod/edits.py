@@ -197,6 +197,10 @@ def _changes(edit: Edit) -> Iterator[Change]:
             yield reraise
         case EditKind.DROP_STATEMENT:
             yield to_pass
+        case EditKind.CALL_CLASS:
+            yield partial(call_class, wanted=edit.text)
+        case EditKind.REPLACE_CALL:
+            yield partial(replace_call, wanted=edit.text)
         case EditKind.LIST_FIELD:
             for listed in _WAYS[way(edit)]:
                 yield partial(list_field, listed=listed, escape=False)
@@ -237,6 +241,49 @@ def reraise(statement: cst.Raise) -> cst.CSTNode:
 def to_pass(statement: cst.Assign | cst.Expr) -> cst.CSTNode:
     """`a.b = c` -> `pass`; where its line can go with it, the line goes instead."""
     return cst.Pass(semicolon=statement.semicolon)
+
+
+def call_class(call: cst.Call, wanted: str) -> cst.BaseExpression:
+    """`Error(x)` -> `Other(x, name=value)`; over several lines where the call is."""
+    new = cst.ensure_type(cst.parse_expression(wanted), cst.Call)
+    if not call.args:
+        return call.with_changes(func=new.func, args=new.args)
+    *others, last = call.args
+    tail = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
+    between, end = _between(call.whitespace_before_args, tail)
+    following = [arg.with_changes(comma=cst.Comma(whitespace_after=between)) for arg in (last, *new.args)]
+    following[0] = following[0].with_changes(whitespace_after_arg=cst.SimpleWhitespace(""))
+    if isinstance(last.comma, cst.Comma):
+        following[-1] = following[-1].with_changes(comma=last.comma.with_changes(whitespace_after=end))
+    else:
+        following[-1] = following[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=end)
+    return call.with_changes(func=new.func, args=[*others, *following])
+
+
+def replace_call(call: cst.Call, wanted: str) -> cst.BaseExpression:
+    """`Error(x)` -> `Other(name=value)`; an argument a line where the arguments begin on a line of their own."""
+    new = cst.ensure_type(cst.parse_expression(wanted), cst.Call)
+    start = call.whitespace_before_args
+    if not isinstance(start, cst.ParenthesizedWhitespace) or not call.args:
+        return new.with_changes(lpar=call.lpar, rpar=call.rpar)
+    last = call.args[-1]
+    end = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
+    args = [arg.with_changes(comma=cst.Comma(whitespace_after=start)) for arg in new.args]
+    args[-1] = args[-1].with_changes(comma=cst.Comma(whitespace_after=end))
+    return new.with_changes(lpar=call.lpar, rpar=call.rpar, args=args, whitespace_before_args=start)
+
+
+def _between(
+    start: cst.BaseParenthesizableWhitespace, tail: cst.BaseParenthesizableWhitespace
+) -> tuple[cst.BaseParenthesizableWhitespace, cst.BaseParenthesizableWhitespace]:
+    """What stands before an argument that is added, and behind it: comments stay behind what they stand behind."""
+    if not isinstance(start, cst.ParenthesizedWhitespace):
+        return cst.SimpleWhitespace(" "), tail
+    between = cst.ParenthesizedWhitespace(indent=start.indent, last_line=start.last_line)
+    if not isinstance(tail, cst.ParenthesizedWhitespace):
+        return between, tail
+    between = between.with_changes(first_line=tail.first_line, empty_lines=tail.empty_lines)
+    return between, tail.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
 
 
 def list_call(value: cst.BaseExpression) -> cst.BaseExpression:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from bisect import bisect_right
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import libcst as cst
@@ -14,6 +16,7 @@ from keepcause.codemod.edits import cut, restored
 from keepcause.codemod.verify import RefusedError
 from keepcause.lint.scope import Kind
 from keepcause.lint.source import NEWLINE
+from keepcause.lint.structured import means
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -43,17 +46,16 @@ def imported(
     at: ast.AST,
     *,
     own: Collection[str] = (),
-    absolute: Callable[[str], str] = str,
 ) -> Imported:
     """Import `name` from `module` for use at the node `at`.
 
-    `own` are the project's own top-level packages, `absolute` resolves a relative reference such as `.errors.Name`.
-    Raises RefusedError where `name` means something else in the file already.
+    `own` are the project's own top-level packages. Raises RefusedError where `name` means something else in the file
+    already.
     """
     scopes = source.scopes
     wanted = f"{module}.{name}"
     for local, bindings in scopes.module.bindings.items():
-        same = [each for each in bindings if each.kind is Kind.IMPORT and absolute(each.target) == wanted]
+        same = [each for each in bindings if each.kind is Kind.IMPORT and means(source, each.target, wanted)]
         if same and len(same) == len(bindings) and scopes.lookup(local, scopes.of[at]) is bindings:
             if source.parents[source.statement(same[0].node)] is not source.tree:
                 raise RefusedError(f"`{local}` is imported only under a condition")
@@ -62,13 +64,20 @@ def imported(
         raise RefusedError(f"`{name}` means something else in this file")
     leading = _leading(source, at)
     for node in leading:
-        if isinstance(node, ast.ImportFrom) and _imports_from(node, module, absolute):
+        if isinstance(node, ast.ImportFrom) and _imports_from(source, node, module):
             return Imported(name, _extended(source, node, name))
     return Imported(name, _new_line(source, leading, module, f"from {module} import {name}", own))
 
 
-def _imports_from(node: ast.ImportFrom, module: str, absolute: Callable[[str], str]) -> bool:
-    return node.names[0].name != "*" and bool(node.module) and absolute(f"{'.' * node.level}{node.module}") == module
+def own_packages(path: str) -> tuple[str, ...]:
+    """The top-level package that the file at `path` lies in; none where no folder around it is a package."""
+    packages = [folder.name for folder in Path(os.path.abspath(path)).parents if os.path.isfile(folder / "__init__.py")]
+    return tuple(packages[-1:])
+
+
+def _imports_from(source: Source, node: ast.ImportFrom, module: str) -> bool:
+    named = node.names[0].name != "*" and bool(node.module)
+    return named and means(source, f"{'.' * node.level}{node.module}", module)
 
 
 def _leading(source: Source, at: ast.AST) -> list[ast.stmt]:

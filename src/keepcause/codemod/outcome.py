@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepcause.codemod.apply import Left, repair
+from keepcause.codemod.apply import repair
+from keepcause.codemod.dependency import NAME, is_declared
 from keepcause.lint.engine import FileReport
+from keepcause.lint.files import program_root
+from keepcause.lint.finding import EditKind
 from keepcause.lint.source import Source
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
+    from keepcause.codemod.apply import Allowed, Left
     from keepcause.lint.engine import Engine
-    from keepcause.lint.finding import Safety
 
 
 class Outcome:
     """Counts what is repaired, left and failed; `left` holds what check would now report."""
 
-    def __init__(self, allowed: frozenset[Safety]) -> None:
+    def __init__(self, allowed: Allowed) -> None:
         self.left: list[FileReport] = []
         self.repaired: dict[Path, Counter[str]] = {}
         """Each file with something repaired: code -> how many of its findings."""
+        self._importing: set[Path] = set()
         self._allowed = allowed
         self._left: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._failed: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -36,6 +42,9 @@ class Outcome:
         result = repair(source, report.findings, allowed=self._allowed, relint=relint)
         if result.applied:
             self.repaired[report.path] = Counter(finding.code for finding in result.applied)
+        edits = [edit for finding in result.applied if finding.fix for edit in finding.fix.edits]
+        if any(edit.kind is EditKind.ADD_IMPORT and edit.text.startswith(f"{NAME}:") for edit in edits):
+            self._importing.add(report.path)
         for counts, items in ((self._left, result.left), (self._failed, result.failed)):
             for item in items:
                 counts[item.finding.code][item.reason] += 1
@@ -44,6 +53,7 @@ class Outcome:
 
     def take_back(self, path: Path, reason: str) -> None:
         """Count what was repaired in a file as failed, as the file could not be written."""
+        self._importing.discard(path)
         for code, count in self.repaired.pop(path, Counter()).items():
             self._failed[code][reason] += count
 
@@ -52,6 +62,12 @@ class Outcome:
             remaining = [replace(item.finding, no_fix=item.reason) for item in items]
             remaining.sort(key=lambda finding: (finding.span, finding.code))
             self.left.append(FileReport(path, data, tuple(remaining)))
+
+    def undeclared(self) -> Iterator[Path]:
+        """The roots of the programs that now import keepcause without declaring that they depend on it."""
+        for root in sorted({program_root(Path(os.path.abspath(path))) for path in self._importing}):
+            if not is_declared(root):
+                yield root
 
     def summary(self, repaired: str) -> str:
         """Counts per rule, a line each, with the reasons for what is not repaired below it."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from keepcause.lint.finding import EditKind
 from keepcause.lint.source import Source, SourceError, follow, parse
+from keepcause.lint.structured import means
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,6 +60,8 @@ def statements(tree: ast.Module) -> Iterator[Statement]:
 
 def slot(edit: Edit) -> tuple[str | int, ...]:
     """The place in the statement that the edit changes: two different edits of one slot contradict each other."""
+    if edit.kind is EditKind.ADD_IMPORT:
+        return ("import", edit.text)
     return (*edit.target, "value") if edit.kind is EditKind.LIST_FIELD else edit.target
 
 
@@ -79,7 +82,9 @@ def intend(statement: ast.AST, edits: Iterable[Edit]) -> None:
             _intend_name(statement, edit.text)
         elif edit.kind is EditKind.DROP_STATEMENT:
             _intend_pass(statement)
-        else:
+        elif edit.kind in (EditKind.CALL_CLASS, EditKind.REPLACE_CALL):
+            _intend_call(statement, edit)
+        elif edit.kind is not EditKind.ADD_IMPORT:
             _intend_cause(statement, edit)
 
 
@@ -87,6 +92,44 @@ def _intend_pass(statement: ast.AST) -> None:
     if not isinstance(statement, ast.Assign | ast.Expr):
         raise RefusedError("not a statement that may go")
     statement.__class__ = ast.Pass  # type: ignore[assignment]  # whoever holds the node has to see the change
+
+
+def _intend_call(statement: ast.AST, edit: Edit) -> None:
+    value = _at(statement, edit.target)
+    (wanted,) = (node.value for node in parse(edit.text).body if isinstance(node, ast.Expr))
+    if not isinstance(value, ast.Call) or not isinstance(wanted, ast.Call):
+        raise RefusedError("not a call")
+    if edit.kind is EditKind.CALL_CLASS:
+        wanted = ast.Call(wanted.func, value.args, [*value.keywords, *wanted.keywords])
+    _replace(statement, edit.target, wanted)
+
+
+def _at(statement: ast.AST, path: tuple[str | int, ...]) -> ast.AST:
+    try:
+        return follow(statement, path)
+    except (AttributeError, IndexError, TypeError, AssertionError) as error:
+        raise RefusedError("there is nothing at the fix's place") from error
+
+
+def _new_import(edits: Iterable[Edit], repaired: Source) -> Span | None:
+    """The import statement that the edits have added to the repaired file; None if they added to another, or nothing.
+
+    No name is imported that the original had in any place.
+    """
+    names = [edit.text.partition(":")[2] for edit in edits if edit.kind is EditKind.ADD_IMPORT]
+    for node in repaired.tree.body:
+        if isinstance(node, ast.ImportFrom) and [alias.name for alias in node.names] == names[:1]:
+            return repaired.span(node)
+    return None
+
+
+def _drop_import(tree: ast.Module, edits: Iterable[Edit], source: Source) -> None:
+    """Take the imported name out of the tree of a repaired file."""
+    for module, _, name in {edit.text.partition(":") for edit in edits if edit.kind is EditKind.ADD_IMPORT}:
+        for node in tree.body:
+            if isinstance(node, ast.ImportFrom) and means(source, f"{'.' * node.level}{node.module or ''}", module):
+                node.names = [alias for alias in node.names if (alias.name, alias.asname) != (name, None)]
+        tree.body = [node for node in tree.body if not isinstance(node, ast.ImportFrom) or node.names]
 
 
 def lines_of(source: Source, span: Span) -> slice | None:
@@ -155,11 +198,8 @@ def _intend_cause(statement: ast.AST, edit: Edit) -> None:
 
 def _intend_list(statement: ast.AST, edit: Edit) -> None:
     path = slot(edit)
-    try:
-        holder = follow(statement, edit.target) if edit.kind is EditKind.LIST_FIELD else None
-        value = follow(statement, path)
-    except (AttributeError, IndexError, TypeError, AssertionError) as error:
-        raise RefusedError("there is nothing at the fix's place") from error
+    holder = _at(statement, edit.target) if edit.kind is EditKind.LIST_FIELD else None
+    value = _at(statement, path)
     if holder is not None and not isinstance(holder, ast.FormattedValue):
         raise RefusedError("not a field of an f-string")
     if not isinstance(value, ast.expr) or isinstance(value, ast.Starred) or not _is_read(value):
@@ -236,9 +276,13 @@ def check_text(source: Source, edits: Iterable[Edit], data: bytes) -> Source:
     for span, here in by_span.items():
         intend(after[before[span]], here)
     _without(intended, [after[before[span]] for span in gone])
-    if not same(intended, repaired.tree):
+    result = parse(repaired.text)
+    _drop_import(result, edits, source)
+    if not same(intended, result):
         raise RefusedError("the result differs from the original elsewhere")
-    kept = dict(zip([span for span in spans if span not in gone], statements(repaired.tree), strict=True))
+    added = _new_import(edits, repaired)
+    there = [node for node in statements(repaired.tree) if repaired.span(node) != added]
+    kept = dict(zip([span for span in spans if span not in gone], there, strict=True))
     for span in by_span.keys() - gone:
         for edit in by_span[span]:
             _check_handler(source, span, repaired, kept[span], edit)
@@ -275,9 +319,10 @@ def check_findings(
 ) -> None:
     """Raise RefusedError unless the applied findings are gone from the repaired file and no new one came."""
     applied = list(applied)
-    gone = _gone(source, [edit for finding in applied if finding.fix for edit in finding.fix.edits])
+    edits = [edit for finding in applied if finding.fix for edit in finding.fix.edits]
+    gone, added = _gone(source, edits), _new_import(edits, repaired)
     expected = _places(source, found, gone) - _places(source, applied, gone)
-    for code, _ in _places(repaired, now, set()) - expected:
+    for code, _ in _places(repaired, now, {added} if added else set()) - expected:
         raise RefusedError(f"the result still has, or newly has, a {code} finding")
 
 

@@ -13,6 +13,7 @@ from keepcause.lint import noqa
 from keepcause.lint.files import program_root, python_files, read
 from keepcause.lint.finding import Finding, Grade, WorkerInit
 from keepcause.lint.graph import LAUNCH_SITE, Declared, Graph
+from keepcause.lint.options import Structured
 from keepcause.lint.program import Program
 from keepcause.lint.rule import Rule, Where, all_rules
 from keepcause.lint.source import Source, SourceError
@@ -34,6 +35,7 @@ class Settings:
     single_file: bool = False
     declared: Declared = field(default_factory=Declared)
     noqa: bool = True
+    structured: Structured = field(default_factory=Structured)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -71,6 +73,7 @@ def lint_source(
 
     `explain` gives the worker-init evidence that a kind of rule asks for, `generators` are as in `possible_in_program`.
     """
+    source.structured = settings.structured
     rules = {rule.code: rule for rule in settings.rules}
     found: list[Finding] = []
     for finding in _raw_findings(source, settings.rules, generators):

@@ -48,6 +48,12 @@ class EditKind(enum.StrEnum):
     """The target `x` becomes `", ".join(map(str, x))`."""
     DROP_CALL = "drop-call"
     """The target `f(x)` becomes `x`."""
+    CALL_CLASS = "call-class"
+    """The target `Error(x)` becomes a call of another class with more keywords: TEXT is `Other(name=value)`."""
+    REPLACE_CALL = "replace-call"
+    """The target, a call, becomes the call TEXT."""
+    ADD_IMPORT = "add-import"
+    """The file imports TEXT, `module:Name`, for use in the statement."""
     LIST_FIELD = "list-field"
     """The target, an f-string field `{x}`, `{x!r}` or `{x=}`, shows a list; `{x=}` keeps its label as text.
 
@@ -61,7 +67,8 @@ class Edit:
 
     `statement` is the statement's (or the whole exception handler's) span. `target` is the path of field names and
     list indexes from that statement's AST node to the node that changes, empty for the statement itself: positions
-    inside f-strings are not reliable before Python 3.12, paths are. `text` is the new name where the kind takes one.
+    inside f-strings are not reliable before Python 3.12, paths are. `text` is the new name or code where the kind takes
+    one.
     """
 
     kind: EditKind

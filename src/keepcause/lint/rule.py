@@ -42,6 +42,8 @@ class Rule:
     unless: ClassVar[str] = ""
     """The code of a rule that, where it finds the same statement, makes this rule's finding superfluous."""
     on_by_default: ClassVar[bool] = True
+    structured: ClassVar[bool] = False
+    """Whether `fix --structured` turns the rule on and makes its fixes."""
     fixes: ClassVar[str]
     """What the fix is, in a few words; `none` where the rule has none."""
     nodes: ClassVar[tuple[type[ast.AST], ...]]
@@ -94,3 +96,8 @@ def all_rules() -> tuple[Rule, ...]:
         if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module.__name__
     }
     return tuple(sorted((rule() for rule in classes), key=lambda rule: rule.code))
+
+
+def structured_codes() -> tuple[str, ...]:
+    """The codes of the rules that `fix --structured` turns on."""
+    return tuple(rule.code for rule in all_rules() if rule.structured)

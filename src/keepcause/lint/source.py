@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from keepcause.lint.finding import Span
+from keepcause.lint.options import Structured
 from keepcause.lint.scope import Scopes
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ class Source:
         self.text, self.encoding = decode(data)
         self.tree = parse(self.text)
         self.elsewhere: Callable[[str], str] = _nothing
+        self.structured = Structured()
 
     @classmethod
     def decoded(cls, text: str, tree: ast.Module, path: str) -> Source:
@@ -88,6 +90,7 @@ class Source:
         source.text, source.encoding = text, "utf-8"
         source.tree = tree
         source.elsewhere = _nothing
+        source.structured = Structured()
         return source
 
     @cached_property
