@@ -36,8 +36,8 @@ _OTHERS = {
 """What has to be in a file -> functions of the standard library that it may call then."""
 _LAZY = frozenset((*_BUILTINS, *(name for names in _OTHERS.values() for name in names)))
 
-_LISTING = ("list", "tuple", "sorted", "set", "frozenset")
-_TAKING = ("any", "all", "sum", "len", "max", "min", "dict", "next")
+_LISTING = ("list", "tuple", "sorted")
+_TAKING = ("any", "all", "sum", "max", "next")
 _QUIET = (*_LISTING, *_TAKING)
 _SHOWING = ("str", "repr", "ascii", "format", "dedent", "indent", "fill", "shorten", "cleandoc")
 _ERRORS = ("exit", "skip", "xfail", "fail", "skipTest", "add_note", "__init__")
@@ -69,9 +69,13 @@ _TAKEN_AT_ONCE = (b" in ", rb"\.join\(", *(rb"\b%s\(" % name.encode() for name i
 _BUILTIN_USES = tuple(_uses(name, rb"\.", *_TAKEN_AT_ONCE) for name in _BUILTINS)
 _QUALIFIED_USES = tuple(_uses(name, *_TAKEN_AT_ONCE) for name in _BUILTINS)
 _OTHER_USES = {word: tuple(_uses(name, *_TAKEN_AT_ONCE) for name in names) for word, names in _OTHERS.items()}
+_VALUE = rb"(?::[^\r\n=]*)?=(?!=)"
 _QUIET_BINDINGS = tuple(
-    re.compile(name.encode() + NO_WORD + rb"(?=[)\]\s\\]*+(?:=(?!=)|:[^\r\n=]*=|,[^=\r\n]*=))") for name in _QUIET
+    re.compile(name.encode() + NO_WORD + rb"(?=[)\]\s\\]*+(?:%s|:=|,[^=\r\n]*=))" % _VALUE) for name in _QUIET
 )
+_CONSTANT_DEFAULT = re.compile(rb"\w*\s*%s%s(?:None|True|False|[^A-Za-z_\x80-\xff(])" % (_VALUE, BETWEEN))
+_NO_TEXT = re.compile(rb"[^\"'#]*")
+_BRACKET = re.compile(rb"([\w\x80-\xff)\]]\s*)?[(\[{]|([)\]}])")
 _QUIET_ALIAS = re.compile(rb"as%s(?:%s)%s" % (BETWEEN, "|".join(_QUIET).encode(), NO_WORD))
 
 
@@ -146,8 +150,17 @@ class _Search:
         for word, more in _OTHER_USES.items():
             if word in code:
                 uses += more
-        generators = [start for start in self._matching((_FOR,)) if _GENERATOR.search(self._lines.line(start))]
+        generators = list(self._generators())
         return list(dict.fromkeys((*generators, *self._matching(uses), *self._calls_elsewhere())))
+
+    def _generators(self) -> Iterator[int]:
+        """The lines that hold a generator expression."""
+        code, end = self._lines.code, 0
+        for match in _FOR.finditer(code):
+            if match.start() > end:
+                start, end = self._lines.start(match.start()), code.index(b"\0", match.end())
+                if _GENERATOR.search(code, start, end):
+                    yield start
 
     def _calls_elsewhere(self) -> Iterator[int]:
         """The lines that import, or name as an attribute, a function that gives something lazy."""
@@ -162,23 +175,28 @@ class _Search:
     def _rebinds_quiet(self) -> bool:
         """Whether the file may let one of the builtins that take items at once mean something that shows them."""
         code = self._lines.code
-        hits = [match for pattern in _QUIET_BINDINGS for match in pattern.finditer(code)]
-        starts = {
-            start: None for match in hits if not self._is_keyword(start := self._lines.start(match.start()), match)
-        }
         if _QUIET_ALIAS.search(code):
             return True
+        hits = [match.start() for pattern in _QUIET_BINDINGS for match in pattern.finditer(code)]
+        starts = {start: None for hit in hits if self._may_bind(start := self._lines.start(hit), hit)}
         tops = [top for start in starts for top in statements(self._lines.line(start))]
         return any(_rebinds(node) for top in tops for node in ast.walk(top))
 
-    def _is_keyword(self, start: int, name: re.Match[bytes]) -> bool:
-        """Whether `name` is certainly the keyword of an argument: `=` follows, within brackets of a call."""
-        line = self._lines.line(start)
-        before = line[: name.start() - start - 1]
-        depth = sum(map(before.count, b"([{")) - sum(map(before.count, b")]}"))
-        rest = line[name.end() - start - 1 :].lstrip()
-        quotes = b'"' in before or b"'" in before or b"#" in before
-        return depth > 0 and not quotes and rest[:1] == b"=" and b"def" not in line and b"lambda" not in line
+    def _may_bind(self, start: int, hit: int) -> bool:
+        """Whether the name at `hit`, behind which there is some `=`, may be bound there to a function."""
+        line, before = self._lines.line(start), self._lines.code[start:hit]
+        if b":=" in line or b"lambda" in line or not _NO_TEXT.fullmatch(before):
+            return True
+        if b"def" in line:
+            is_header = line.rstrip().endswith(b":")
+            return not (is_header and _CONSTANT_DEFAULT.match(self._lines.code, hit))
+        in_call: list[bool] = []
+        for bracket in _BRACKET.finditer(before):
+            if bracket[2]:
+                del in_call[-1:]
+            else:
+                in_call.append(bool(bracket[1]))
+        return not any(in_call)
 
     # One line
 
@@ -211,16 +229,14 @@ class _Search:
                 if self._flows(value):
                     self._bind_functions(start)
             case ast.Assign(targets=targets, value=value):
-                if self._flows(value):
-                    for target in targets:
-                        self._bind_target(target)
+                for target in targets:
+                    self._give(target, value)
             case (
                 ast.AnnAssign(target=target, value=ast.expr() as value)
                 | ast.AugAssign(target=target, value=value)
                 | ast.NamedExpr(target=target, value=value)
             ):
-                if self._flows(value):
-                    self._bind_target(target)
+                self._give(target, value)
             case ast.arguments():
                 for parameter, default in _defaults(node):
                     if self._flows(default):
@@ -239,10 +255,15 @@ class _Search:
         for name in self._lines.around(start):
             self._bind(name)
 
-    def _bind_target(self, target: ast.expr) -> None:
-        for node in ast.walk(target):
-            match node:
-                case ast.Name(id=name) | ast.Attribute(attr=name):
+    def _give(self, target: ast.expr, value: ast.expr) -> None:
+        """Bind `target` if `value` flows; unpacking gives each name its own value, or an item of something."""
+        match target, value:
+            case ((ast.Tuple() | ast.List()), (ast.Tuple() | ast.List())):
+                if len(target.elts) == len(value.elts):
+                    for each, given in zip(target.elts, value.elts, strict=True):
+                        self._give(each, given)
+            case ((ast.Name(id=name) | ast.Attribute(attr=name)), _):
+                if self._flows(value):
                     self._bind(name)
 
     # One expression

@@ -65,6 +65,7 @@ _NOTHING = rb"(?:[ \t\f]*+(?:(?:[rRbBuU]{0,2}(?=[\"'])(?:%s)[ \t\f]*+)?+(?:%s)?+
 _LINE = re.compile(
     _NOTHING + rb"((?:[^\"'#()\[\]{}\\\r\n]++|" + TOKENS + rb")*+(?=[\r\n]|\Z)|[\"'()\[\]{}\\])", re.DOTALL
 )
+_WORD_BYTES = frozenset(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_"))
 _UNMATCHED = frozenset(b"%c" % character for character in b"\"'()[]{}\\")
 _INDENTED = re.compile(rb"\0([ \t\f]*+)")
 _DEFINITION = re.compile(rb"\0([ \t\f]*+)(?:async%s)?(def|class)%s([\w\x80-\xff]++)" % (BETWEEN, BETWEEN))
@@ -114,13 +115,16 @@ class LogicalLines:
         """Where the line around `offset` in `code` begins: at its NUL byte."""
         return self.code.rindex(b"\0", 0, offset)
 
-    def holding(self, word: bytes) -> list[int]:
-        """Where the lines that hold `word` begin."""
-        found, at = [], self.code.find(word)
+    def holding(self, word: bytes) -> Iterator[int]:
+        """Where the lines that hold `word`, an identifier or keyword, begin."""
+        code = self.code
+        at = code.find(word)
         while at >= 0:
-            found.append(self.start(at))
-            at = self.code.find(word, self.code.index(b"\0", at))
-        return found
+            end = at + len(word)
+            if code[at - 1] not in _WORD_BYTES and code[end] not in _WORD_BYTES:
+                yield self.start(at)
+                end = code.index(b"\0", end)
+            at = code.find(word, end)
 
     def line(self, start: int) -> bytes:
         """The line that begins at `start`."""
@@ -150,8 +154,17 @@ def _column(indentation: bytes) -> int:
     return len(indentation.rpartition(b"\f")[2].expandtabs())
 
 
-_BEGINNINGS = {"elif": "if 1: pass\n", "else": "if 1: pass\n", "except": "try: pass\n", "finally": "try: pass\n"}
-_ENDINGS = ("", "\n pass", "\ndef _(): pass", "\nfinally: pass", "\n pass\nfinally: pass", "\n case _: pass")
+_FORMS = {
+    "elif": ("if 1: pass\n%s", "if 1: pass\n%s\n pass"),
+    "else": ("if 1: pass\n%s", "if 1: pass\n%s\n pass"),
+    "except": ("try: pass\n%s", "try: pass\n%s\n pass"),
+    "finally": ("try: pass\n%s", "try: pass\n%s\n pass"),
+    "try": ("%s\nfinally: pass", "%s\n pass\nfinally: pass"),
+    "match": ("%s", "%s\n case _: pass"),
+    "case": ("%s", "match 1:\n %s", "match 1:\n %s\n  pass"),
+    "": ("%s", "%s\ndef _(): pass"),
+}
+"""The first word of a line -> what makes a whole of it: with a body, and with what stands before and after."""
 _FIRST_WORD = re.compile(r"\w*")
 
 
@@ -162,13 +175,10 @@ def statements(line: bytes) -> list[ast.stmt]:
     """
     text = line.decode().lstrip(" \t\f")
     word = _FIRST_WORD.match(text)
-    before = _BEGINNINGS.get(word[0], "") if word else ""
-    for beginning, ending in [*((before, ending) for ending in _ENDINGS), *_CASES]:
+    forms = _FORMS.get(word[0] if word else "", ("%s", "%s\n pass"))
+    for form in forms[::-1] if text.endswith(":") else forms:
         try:
-            return ast.parse(beginning + text + ending).body
+            return ast.parse(form.replace("%s", text)).body
         except SyntaxError:
             continue
     raise ValueError(f"can't be parsed alone: {text}")
-
-
-_CASES = (("match 1:\n ", ""), ("match 1:\n ", "\n  pass"))
