@@ -413,6 +413,22 @@ def test_identifiers_are_read_as_python_compares_them() -> None:
     assert normalized(b"\xff") is None
 
 
+@pytest.mark.parametrize(
+    ("codes", "line"),
+    [
+        ({"KC101", "KC109"}, "raise ValueError from \\u004eone"),
+        ({"KC102"}, "error.__\\u0063ause__ = None; raise error"),
+        ({"KC103"}, "\\u0072aise ValueError"),
+        ({"KC201"}, "raise ValueError(f'{m\\u0061p(str, error.args)}')"),
+    ],
+)
+def test_other_encodings_are_read_whole(codes: set[str], line: str) -> None:
+    code = f"# coding: raw_unicode_escape\ntry:\n    pass\nexcept OSError as error:\n    {line}\n".encode()
+    found = {rule.code for rule in finds([*LAZY, *CAUSES], Source(code))}
+    assert codes <= found
+    assert all(RULES[code_found].possible(code) for code_found in found)
+
+
 def main(seconds: float, folders: list[str]) -> None:
     """Write faults into the files below `folders` until the time is up."""
     choose = random.Random(int(seconds))

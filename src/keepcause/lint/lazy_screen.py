@@ -7,6 +7,7 @@ a name that is given something lazy anywhere may hold it everywhere. What it tur
 from __future__ import annotations
 
 import ast
+import builtins
 import functools
 import re
 import warnings
@@ -43,6 +44,9 @@ _SHOWING = ("str", "repr", "ascii", "format", "dedent", "indent", "fill", "short
 _ERRORS = ("exit", "skip", "xfail", "fail", "skipTest", "add_note", "__init__")
 _LOGS = ("debug", "info", "warning", "warn", "warn_explicit", "error", "critical", "exception", "fatal", "log")
 _SAYING = frozenset((*_ERRORS, *_LOGS))
+_EXCEPTIONS = frozenset(
+    name for name, what in vars(builtins).items() if isinstance(what, type) and issubclass(what, BaseException)
+)
 _OWN_TEXTS = frozenset(("__str__", "__repr__"))
 
 _QUIET_CALL = b"".join(rb"(?<!\b%s)" % name.encode() for name in _QUIET) + rb"(?<!\.join)"
@@ -217,7 +221,8 @@ class _Search:
             case ast.Assert(msg=ast.expr() as message):
                 return self._flows(message, shown=True)
             case ast.Call(func=ast.Name(id=name)):
-                return (name in _SAYING or name.lstrip("_")[:1].isupper()) and self._arguments_flow(node)
+                says = name in _SAYING or name in _EXCEPTIONS or name in self._lines.classes
+                return says and self._arguments_flow(node)
             case ast.Call(func=ast.Attribute(attr=name)):
                 return (name in _SAYING or name.startswith("assert")) and self._arguments_flow(node)
         return False

@@ -19,7 +19,7 @@ _END = rb"(?:\r\n?|\n)"
 _COMMENT = rb"#[^\r\n]*+"
 _CONTINUATION = rb"\\" + _END
 _FIRST_TWO_LINES = re.compile(rb"[^\r\n]*+" + _END + rb"?[^\r\n]*+")
-_FOREIGN_WORD = re.compile(r"\w*[\x80-\U0010ffff][\w\x80-\U0010ffff]*")
+_FOREIGN_WORD = re.compile(r"(?<![\w\x80-\U0010ffff])[0-9A-Z_a-z]*+[\x80-\U0010ffff][\w\x80-\U0010ffff]*+")
 
 BETWEEN = rb"(?:[\s\\]|%s)*+" % _COMMENT
 """Matches whatever may stand between two tokens of a line, and more."""
@@ -131,22 +131,24 @@ class LogicalLines:
         return self.code[start + 1 : self.code.index(b"\0", start + 1)]
 
     @functools.cached_property
-    def _definitions(self) -> list[tuple[int, int, str]]:
-        """Start, column and name of each function, and the first two of each class; the last first."""
-        found = [
-            (match.start(), _column(match[1]), match[3].decode() if match[2] == b"def" else "")
-            for match in _DEFINITION.finditer(self.code)
-        ]
-        return found[::-1]
+    def _definitions(self) -> list[tuple[int, int, bytes, str]]:
+        """Start, column, kind and name of each function and class; the last first."""
+        found = _DEFINITION.finditer(self.code)
+        return [(match.start(), _column(match[1]), match[2], match[3].decode()) for match in found][::-1]
+
+    @functools.cached_property
+    def classes(self) -> frozenset[str]:
+        """The names of the classes that are defined anywhere."""
+        return frozenset(name for _, _, kind, name in self._definitions if kind == b"class")
 
     def around(self, start: int) -> Iterator[str]:
         """The names of the functions that the line at `start` begins or may lie in, inner ones first."""
         indented = _INDENTED.match(self.code, start)
         column = _column(indented[1]) if indented else 0
-        for defined, outer, name in self._definitions:
+        for defined, outer, kind, name in self._definitions:
             if defined == start or (defined < start and outer < column):
                 column = min(column, outer)
-                if name:
+                if kind == b"def":
                     yield name
 
 

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from keepcause.lint import cause
+from keepcause.lint.logical import normalized
 from keepcause.lint.rule import Rule, Where
 from keepcause.lint.screen import handlers
 
@@ -77,7 +78,8 @@ class UnchainedRaise(Rule):
 
     def possible(self, data: bytes) -> bool:
         """A file without a raise of something in a handler has none."""
-        return any(_RAISE.search(handler) for handler in handlers(data))
+        plain = normalized(data)
+        return plain is None or any(_RAISE.search(handler) for handler in handlers(plain))
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for a new exception that has no cause."""
