@@ -309,3 +309,27 @@ def test_a_declared_dependency(project: Path, keepcause: Run) -> None:
         (project / "worker.py").write_text(STRUCTURED)
         (project / name).write_text(text)
         assert "declares no dependency" in keepcause("fix", "--structured").stdout, name
+
+
+def test_keys_under_the_opposite_name(project: Path, keepcause: Run) -> None:
+    text = """\
+import torch
+
+
+def load_weights(model, path):
+    saved = torch.load(path)
+    missing = set(saved) - set(model.state_dict())
+    raise RuntimeError(f"{path}: missing {missing}")
+"""
+    (project / "worker.py").write_text(text)
+    note = (
+        "  = note: `missing` (line 6) holds what the checkpoint has and the model lacks, so it goes to `unexpected`\n"
+    )
+    assert note in keepcause("check", "--select", "KC402").stdout
+    assert keepcause("fix", "--structured", "-q").returncode == 0
+    raised = text.replace(
+        'RuntimeError(f"{path}: missing {missing}")', "DCPLoadError(path=path, unexpected=list(missing))"
+    )
+    assert (project / "worker.py").read_text() == raised.replace(
+        "import torch\n", "import torch\nfrom keepcause import DCPLoadError\n"
+    )

@@ -134,3 +134,5 @@ class Finding:
     at_best: Grade = Grade.SURE
     as_last: bool = False
     """Of what a worker runs, it counts in the function that is launched and in the last one that this one calls."""
+    note: str = ""
+    """What else the reader should know of the place."""

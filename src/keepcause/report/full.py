@@ -23,7 +23,9 @@ def render(reports: Sequence[FileReport]) -> str:
             source = NEWLINE.split(decode(report.data)[0])
             for finding in report.findings:
                 lines += [f"{place(report.path, finding)}: {finding.code} {printable(finding.message)}"]
-                lines += [*_excerpt(finding, source), *_path(finding.worker_init), *_fix(finding), ""]
+                lines += [*_excerpt(finding, source), *_path(finding.worker_init)]
+                lines += [f"  = note: {printable(finding.note)}"] if finding.note else []
+                lines += [*_fix(finding), ""]
     return "".join(f"{line}\n" for line in lines)
 
 
