@@ -18,7 +18,10 @@ import tempfile
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 KEYS, BYTES = 2_000, 1_000_000_000
 MANY, MILLION = 200_000, 1_000_000
@@ -67,62 +70,81 @@ def write_many(folder: Path, keys: int) -> None:
         stream.truncate(keys * 2_000)
 
 
-def rank_main(rank: int, world: int, folder: Path, pairs: int) -> None:
-    """Measure as one of two ranks; rank 0 prints."""
-    import torch
+def timed(do: Callable[[], object]) -> tuple[float, float]:
+    """Return the seconds that a call takes on the slower rank, and this rank's processor time."""
     import torch.distributed as dist
+
+    dist.barrier()
+    begin = time.perf_counter(), time.process_time()
+    do()
+    busy = time.process_time() - begin[1]
+    dist.barrier()
+    return time.perf_counter() - begin[0], busy
+
+
+def median(times: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the medians of both."""
+    wall, busy = zip(*times, strict=True)
+    return statistics.median(wall), statistics.median(busy)
+
+
+def one_gigabyte(path: Path, rank: int, world: int, pairs: int) -> str:
+    """Load it with and without preflight, in turn; the first pair is not counted."""
     import torch.distributed.checkpoint as dcp
 
     from keepcause import load, preflight
 
+    state = model(KEYS, BYTES // 4 // KEYS, world, rank)
+    dcp.save(state, checkpoint_id=path)
+    ways = [lambda: dcp.load(state, checkpoint_id=path), lambda: load(state, path), lambda: preflight(state, path)]
+    times: list[list[tuple[float, float]]] = [[], [], []]
+    for number in range(pairs + 1):
+        for place in (0, 1, 2) if number % 2 else (1, 0, 2):
+            times[place].append(timed(ways[place]))
+    plain, checked, alone = (each[1:] for each in times)
+    ratios = [b[0] / a[0] for a, b in zip(plain, checked, strict=True)]
+    return (
+        f"{BYTES / 1e9:.0f} GB in {KEYS:,} keys on {world} ranks: dcp.load {median(plain)[0]:.2f} s, with preflight "
+        f"{median(checked)[0]:.2f} s, ratio {statistics.median(ratios):.3f}; preflight alone {median(alone)[0]:.3f} s, "
+        f"{median(alone)[0] / median(plain)[0]:.1%} of dcp.load ({pairs} pairs)"
+    )
+
+
+def many_keys(path: Path, rank: int, world: int) -> str:
+    """Compare a state dict of many keys, and beside it let torch read the metadata."""
+    import torch.distributed.checkpoint as dcp
+
+    from keepcause import preflight
+
+    state = {key: value.reshape(2, 2) for key, value in model(MANY, 4).items()}
+    half = {key: value for number, (key, value) in enumerate(state.items()) if number % world == rank}
+    ways = [
+        lambda: dcp.FileSystemReader(path).read_metadata(),
+        lambda: preflight(state, path),
+        lambda: preflight(half, path),
+    ]
+    times: list[list[tuple[float, float]]] = [[], [], []]
+    for _ in range(3):
+        for place, way in enumerate(ways):
+            times[place].append(timed(way))
+    texts = [f"{wall:.2f} s ({busy:.2f} s of processor time)" for wall, busy in map(median, times)]
+    return (
+        f"{MANY:,} keys on {world} ranks: torch reads the metadata in {texts[0]}; preflight, which reads them and "
+        f"spares the load to do so, takes {texts[1]}; where each rank wants its own half {texts[2]}"
+    )
+
+
+def rank_main(rank: int, world: int, folder: Path, pairs: int) -> None:
+    """Measure as one of two ranks; rank 0 prints."""
+    import torch
+    import torch.distributed as dist
+
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     dist.init_process_group("gloo", store=dist.FileStore(str(folder / "store"), world), rank=rank, world_size=world)
-
-    def timed(do: Any) -> float:
-        dist.barrier()
-        begin = time.perf_counter()
-        do()
-        dist.barrier()
-        return time.perf_counter() - begin
-
-    path = folder / "step-1"
-    state = model(KEYS, BYTES // 4 // KEYS, world, rank)
-    dcp.save(state, checkpoint_id=path)
-    plain, checked, alone = [], [], []
-    for number in range(pairs + 1):
-        for do, times in sorted(
-            [(lambda: dcp.load(state, checkpoint_id=path), plain), (lambda: load(state, path), checked)],
-            key=lambda each: (number % 2) == (each[1] is plain),
-        ):
-            times.append(timed(do))
-        alone.append(timed(lambda: preflight(state, path)))
-    if rank == 0:
-        ratios = [b / a for a, b in zip(plain[1:], checked[1:], strict=True)]
-        print(
-            f"{BYTES / 1e9:.0f} GB in {KEYS:,} keys on {world} ranks: dcp.load {statistics.median(plain[1:]):.2f} s, "
-            f"with preflight {statistics.median(checked[1:]):.2f} s, ratio {statistics.median(ratios):.3f} "
-            f"(preflight alone {statistics.median(alone[1:]):.3f} s; {pairs} pairs)",
-            flush=True,
-        )
-    del state
-    path = folder / "many"
-    many = model(MANY, 4, 1, 0)
-    many = {key: value.reshape(2, 2) for key, value in many.items()}
-    reading, whole, agreeing = [], [], []
-    for _ in range(3):
-        reading.append(timed(lambda: dcp.FileSystemReader(path).read_metadata()))
-        whole.append(timed(lambda: preflight(many, path)))
-        some = {key: value for number, (key, value) in enumerate(many.items()) if number % world == rank}
-        agreeing.append(timed(lambda some=some: preflight(some, path)))
-    if rank == 0:
-        read, all_, part = (statistics.median(each) for each in (reading, whole, agreeing))
-        print(
-            f"{MANY:,} keys on {world} ranks: torch reads the metadata in {read:.2f} s; preflight, which reads them and "
-            f"spares the load to do so, takes {all_:.2f} s, adds {all_ - read:+.2f} s; where each rank wants its own "
-            f"half {part:.2f} s",
-            flush=True,
-        )
+    for text in (one_gigabyte(folder / "step-1", rank, world, pairs), many_keys(folder / "many", rank, world)):
+        if rank == 0:
+            print(text, flush=True)
     dist.destroy_process_group()
 
 

@@ -606,6 +606,109 @@ def many_kinds_of_trouble_at_once(me: Rank) -> object:
 
 
 @case
+def without_a_group(me: Rank) -> object:
+    path = me.saved(model(3))
+    dist.barrier()
+    dist.destroy_process_group()
+    fits(lambda: model(3), path)
+    error = refused(me, lambda: model(4), path)
+    assert error.rank == 0
+    assert error.missing == ["net.l3.b", "net.l3.w"]
+    store = dist.FileStore(str(me.folder / "again"), me.world)
+    dist.init_process_group("gloo", store=store, rank=me.rank, world_size=me.world)
+    return error
+
+
+@case
+def other_readers(me: Rank) -> object:
+    path = me.saved(model(3))
+
+    class Memory(dcp.StorageReader):  # type: ignore[misc]
+        """Reads from bytes that it holds, and has no path."""
+
+        def __init__(self) -> None:
+            self.inner = dcp.FileSystemReader(path)
+
+        def reset(self, checkpoint_id: Any = None) -> None:
+            pass
+
+        def read_metadata(self) -> Any:
+            return self.inner.read_metadata()
+
+        def set_up_storage_reader(self, metadata: Any, is_coordinator: bool) -> None:
+            self.inner.set_up_storage_reader(metadata, is_coordinator)
+
+        def prepare_local_plan(self, plan: Any) -> Any:
+            return plan
+
+        def prepare_global_plan(self, plans: Any) -> Any:
+            return plans
+
+        def read_data(self, plan: Any, planner: Any) -> Any:
+            return self.inner.read_data(plan, planner)
+
+        @classmethod
+        def validate_checkpoint_id(cls, checkpoint_id: Any) -> bool:
+            return True
+
+    state = model(3)
+    summary = load(state, "memory://step-7", storage_reader=Memory())
+    assert all(torch.equal(value, model(3)[key]) for key, value in state.items())
+    assert (summary.path, summary.step) == ("memory://step-7", 7)
+    error = expect_error(error_of(preflight, model(4), "memory://step-7", storage_reader=Memory()))
+    assert error.missing == ["net.l3.b", "net.l3.w"]
+    nothing = expect_error(error_of(preflight, model(4), "memory://none", storage_reader=Silent()))
+    assert "TimeoutError: the store does not answer" in str(nothing)
+    return f"{error}\n{nothing}"
+
+
+class Silent(dcp.StorageReader):  # type: ignore[misc]
+    """Can't read the metadata."""
+
+    def reset(self, checkpoint_id: Any = None) -> None:
+        """Do nothing."""
+
+    def read_metadata(self) -> Any:
+        """Fail."""
+        raise TimeoutError("the store does not answer")
+
+    set_up_storage_reader = prepare_local_plan = prepare_global_plan = read_data = reset
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: Any) -> bool:
+        """Take any."""
+        return True
+
+
+@case
+def a_rank_ends_at_once(me: Rank) -> object:
+    path = me.saved(model(3))
+    context = torch.multiprocessing.get_context("spawn")
+    arrivals = context.SimpleQueue()
+    place = str(me.folder / f"store-{me.rank}")
+    ended = [context.Process(target=_ends, args=(rank, place, str(path), arrivals)) for rank in range(2)]
+    for process in ended:
+        process.start()
+    text, seconds = arrivals.get()
+    for process in ended:
+        process.join()
+    assert "rank 0 failed: could not hear from the other ranks" in text
+    assert seconds < WAIT
+    return None
+
+
+def _ends(rank: int, store: str, path: str, arrivals: Any) -> None:
+    dist.init_process_group("gloo", store=dist.FileStore(store, 2), rank=rank, world_size=2)
+    dist.barrier()
+    if rank == 1:
+        os._exit(7)
+    begin = time.monotonic()
+    error = error_of(load, model(3), path)
+    arrivals.put((f"{type(error).__name__}: {error}", time.monotonic() - begin))
+    os._exit(0)
+
+
+@case
 def a_subgroup(me: Rank) -> object:
     path = me.saved(model(3))
     group = dist.new_group([1])

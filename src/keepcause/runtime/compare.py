@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 from dataclasses import dataclass, replace
@@ -51,6 +52,11 @@ def compare(state_dict: Mapping[str, Any], path: Any, rank: int, planner: Any, s
     Raises:
         Exception: whatever the state dict, the planner or the reader raise.
     """
+    with paused_gc():
+        return _compare(state_dict, path, rank, planner, storage_reader)
+
+
+def _compare(state_dict: Mapping[str, Any], path: Any, rank: int, planner: Any, storage_reader: Any) -> Compared:
     from torch.distributed.checkpoint import DefaultLoadPlanner
     from torch.distributed.checkpoint._storage_utils import _storage_setup
 
@@ -92,19 +98,16 @@ def _metadata(reader: Any, rank: int) -> tuple[Any, Exception | None]:
     """Read the metadata; where only this rank's own can be read, return why the common one can't."""
     import inspect as signatures
 
-    with paused_gc():
-        try:
-            found = reader.read_metadata()
-            if found:
-                return found, None
-            raise ValueError("it is empty")
-        except Exception as error:
-            if "kwargs" in signatures.signature(reader.read_metadata).parameters:
-                try:
-                    return reader.read_metadata(rank=rank), error
-                except Exception:
-                    pass
-            raise
+    try:
+        found = reader.read_metadata()
+        if found:
+            return found, None
+        raise ValueError("it is empty")
+    except Exception as error:
+        if "kwargs" in signatures.signature(reader.read_metadata).parameters:
+            with contextlib.suppress(Exception):  # the common metadata's trouble says more
+                return reader.read_metadata(rank=rank), error
+        raise
 
 
 def _unreadable(path: Any, error: Exception) -> Compared:
@@ -139,11 +142,16 @@ def _wanted(
     state_dict: Mapping[str, Any], metadata: Any, rank: int, planner: Any
 ) -> tuple[dict[str, Any], Exception | None, bool]:
     """Return what the planner will look for by full name, its refusal, and whether it bears missing keys."""
+    import torch
     from torch.distributed.checkpoint import DefaultLoadPlanner
     from torch.distributed.checkpoint.stateful import Stateful
+    from torch.nn import Parameter
 
+    plain = {torch.Tensor, Parameter, dict, list, int, str}
     states = {
-        key: value.state_dict() if isinstance(value, Stateful) else value for key, value in sorted(state_dict.items())
+        # The second question alone, to a protocol, would take longer than all the rest.
+        key: value.state_dict() if type(value) not in plain and isinstance(value, Stateful) else value
+        for key, value in ((key, state_dict[key]) for key in sorted(state_dict))
     }
     own = [getattr(type(planner), name, None) for name in ("set_up_planner", "create_local_plan")]
     if own == [DefaultLoadPlanner.set_up_planner, DefaultLoadPlanner.create_local_plan]:
