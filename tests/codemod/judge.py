@@ -7,6 +7,7 @@ file. Where the fixes were meant is told as the spans of statements.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import tokenize
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
+_IMPORT = re.compile(rb"(?<![^\r\n])from keepcause import [A-Za-z, ]+(\r\n|\r|\n)")
+_FACTS = ("rank", "local_rank", "checkpoint_step", "path")
 _STRIPPED = (("__cause__", None), ("__suppress_context__", True))
 
 
@@ -30,12 +33,39 @@ class WrongError(Exception):
 
 
 def judge(old: bytes, new: bytes, places: set[Span]) -> None:
-    """Raise WrongError unless `new` is `old` with nothing but repairs in the statements at `places`."""
-    before = Source(old)
+    """Raise WrongError unless `new` is `old` with nothing but repairs in the statements at `places`, and an import."""
     try:
         after = Source(new)
     except SourceError as error:
         raise WrongError(f"the result can't be parsed: {error.reason}") from error
+    reasons = []
+    for plain in _without_import(old, new):
+        try:
+            _judge(Source(old), after if plain == new else Source(plain), places, old, plain)
+        except WrongError as error:
+            reasons.append(error)
+        except SourceError as error:
+            reasons.append(WrongError(f"without its import, the result can't be parsed: {error.reason}"))
+        else:
+            return
+    raise reasons[0]
+
+
+def _without_import(old: bytes, new: bytes) -> Iterator[bytes]:
+    """`new` without the import of keepcause and the blank lines that came with it, however many these are."""
+    match = _IMPORT.search(new)
+    if match is None or b"keepcause" in old:
+        yield new
+        return
+    end = match[1]
+    for before, behind in itertools.product(range(3), repeat=2):
+        start, stop = match.start() - before * len(end), match.end() + behind * len(end)
+        few = before + behind <= 2
+        if few and new[start : match.start()] == end * before and new[match.end() : stop] == end * behind:
+            yield new[:start] + new[stop:]
+
+
+def _judge(before: Source, after: Source, places: set[Span], old: bytes, new: bytes) -> None:
     if (before.encoding, old[:3] == b"\xef\xbb\xbf") != (after.encoding, new[:3] == b"\xef\xbb\xbf"):
         raise WrongError("the encoding differs")
     if _comments(before) != _comments(after):
@@ -200,7 +230,10 @@ class _Comparison:
         if old.exc is not None and new.exc is None:
             self._bare_raise(old, new, at)
             return
-        self._values(old, old.exc, new.exc, at)
+        if _is_structured(new.exc) and not _is_structured(old.exc):
+            self._structured(old.exc, new.exc, at)
+        else:
+            self._values(old, old.exc, new.exc, at)
         if (old.cause is None and new.cause is None) or (old.cause and new.cause and _same(old.cause, new.cause)):
             return
         if not at.intended or not (old.cause is None or _is_none(old.cause)):
@@ -213,6 +246,29 @@ class _Comparison:
             raise _wrong(old, "the exception is its own cause")
         if any(node.lineno < new.lineno for node in _stores(at.handler)):
             raise _wrong(old, f"{at.handler.name} may not be what was caught")
+
+    def _structured(self, old: ast.expr | None, new: ast.expr | None, at: _Place) -> None:
+        """The arguments stay and a rank is added, or the keys of the text become fields."""
+        assert isinstance(new, ast.Call)
+        if not at.intended or not isinstance(old, ast.Call) or old.keywords:
+            raise _wrong(new, "a structured error where no fix was meant")
+        if ast.unparse(old.func) not in ("RuntimeError", "Exception"):
+            raise _wrong(new, "a structured error in place of another class")
+        fields = {keyword.arg: keyword.value for keyword in new.keywords}
+        shown = {node.id for node in ast.walk(old) if isinstance(node, ast.Name)} | {"list"}
+        for name, value in fields.items():
+            if name in ("missing", "unexpected"):
+                own = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+                if not own <= shown and not isinstance(value, ast.ListComp):
+                    raise _wrong(new, f"{name} is not of the text")
+            elif name not in _FACTS or not isinstance(value, ast.Name | ast.Attribute):
+                raise _wrong(new, f"{name} is no such field")
+            elif name.endswith("rank") and not ast.unparse(value).endswith("rank"):
+                raise _wrong(new, f"{name} is no rank")
+        if ast.unparse(new.func) == "WorkerInitError":
+            self._values(old, old.args, new.args, at)
+        elif new.args or not fields.keys() & {"missing", "unexpected"}:
+            raise _wrong(new, "what the text lists is lost")
 
     def _bare_raise(self, old: ast.Raise, new: ast.Raise, at: _Place) -> None:
         handler = at.handler
@@ -309,6 +365,10 @@ def _bound_names(tree: ast.Module) -> set[str]:
     in_classes = {id(item) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for item in node.body}
     nodes = (node for node in ast.walk(tree) if not isinstance(node, ast.Name) or _is_stored(node))
     return {name for node in nodes if id(node) not in in_classes for name in _names(node)}
+
+
+def _is_structured(raised: ast.expr | None) -> bool:
+    return isinstance(raised, ast.Call) and ast.unparse(raised.func) in ("WorkerInitError", "DCPLoadError")
 
 
 def _strips(statement: ast.stmt) -> bool:

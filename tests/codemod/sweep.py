@@ -90,7 +90,17 @@ def _is_kept(path: Path) -> bool:
 
 def _fix(paths: list[Path]) -> tuple[list[str], str]:
     """Run `keepcause fix`; returns what is wrong with the run itself, and what it says at its end."""
-    command = [sys.executable, "-m", "keepcause", "fix", "--isolated", "--unsafe-fixes", "--output-format", "json"]
+    command = [
+        sys.executable,
+        "-m",
+        "keepcause",
+        "fix",
+        "--isolated",
+        "--unsafe-fixes",
+        "--structured",
+        "--output-format",
+        "json",
+    ]
     done = subprocess.run([*command, "--select", ",".join(CODES), *paths], capture_output=True, text=True, check=False)
     said = [line for line in done.stderr.splitlines() if not line.startswith("keepcause: ")]
     if done.returncode not in (0, 1, 2) or "Traceback" in done.stderr:

@@ -190,6 +190,28 @@ def test_list_that_is_not_the_builtin() -> None:
     assert verdict(old.replace("rows", "[*rows]").encode(), old.encode()) == ""
 
 
+START = "import os\n\n\ndef start(rank, path, missing, other):\n"
+PLAIN = f'{START}    if x:\n        raise RuntimeError("a")\n    raise Exception(f"b {{missing}}")\n'
+STRUCTURED = PLAIN.replace("import os\n", "import os\n\nfrom keepcause import DCPLoadError, WorkerInitError\n")
+STRUCTURED = STRUCTURED.replace('RuntimeError("a")', 'WorkerInitError("a", rank=rank)')
+STRUCTURED = STRUCTURED.replace('Exception(f"b {missing}")', "DCPLoadError(path=path, missing=list(missing))")
+
+
+def test_structured_errors() -> None:
+    assert verdict(STRUCTURED.encode(), PLAIN.encode()) == ""
+    for old, new in [
+        ('"a", rank=rank', "rank=rank"),
+        ('"a", rank=rank', '"a", rank=path'),
+        ('"a", rank=rank', '"a", rank=rank, missing=other'),
+        ("list(missing)", "list(other)"),
+        ("path=path, missing=list(missing)", "path=path"),
+        ("import os\n\n", "import os\n\n\n\n\n"),
+    ]:
+        assert verdict(changed(STRUCTURED, {old: new}), PLAIN.encode()), new
+    elsewhere = PLAIN.replace("RuntimeError", "ValueError")
+    assert "another class" in verdict(STRUCTURED.encode(), elsewhere.encode())
+
+
 def test_what_the_codemod_makes(lint: Callable[[bytes], list[Finding]]) -> None:
     old = changed(OLD, {"raise Y(c, rows)": "raise Y(c, lazy) from None"})
     source = Source(old)
