@@ -58,7 +58,7 @@ def test_session_prints_what_the_readme_says(folder: Path, command: str, output:
 
 def test_tests_for_other_projects_pass_there(tmp_path: Path) -> None:
     (tmp_path / "test_startup.py").write_text(SCRIPTS["test_startup.py"], encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout

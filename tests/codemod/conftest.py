@@ -1,10 +1,8 @@
-"""Means to ask for edits by hand and to have them made as `keepcause fix` makes them; this folder is importable."""
+"""Means to ask for edits by hand and to have them made as `keepcause fix` makes them."""
 
 from __future__ import annotations
 
 import ast
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
@@ -16,8 +14,6 @@ from keepcause.lint.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 Ask: TypeAlias = tuple[EditKind, int | str, str] | tuple[EditKind, int | str]
 """What to do, where (the n-th raise or handler of the file, or the text of an expression), and the edit's text."""

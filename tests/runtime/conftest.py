@@ -1,8 +1,0 @@
-"""Makes the modules of this folder importable, here and in the child processes that the tests start."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
