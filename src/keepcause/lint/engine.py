@@ -126,6 +126,7 @@ class Engine:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._graphs: dict[Path, Graph] = {}
+        self._roots: dict[Path, Path] = {}
 
     def check(self, path: Path) -> FileReport | Trouble:
         """The findings of the file at `path`, or why it could not be checked."""
@@ -146,13 +147,13 @@ class Engine:
         rules = self.settings.rules
         if self.settings.single_file:
             return any(rule.possible(data) for rule in rules)
-        generators = self.graph(program_root(Path(os.path.abspath(path)))).program.generators
+        generators = self.graph(self._root(Path(os.path.abspath(path)))).program.generators
         return any(rule.possible_in_program(data, generators) for rule in rules)
 
     def findings(self, path: Path, data: bytes) -> list[Finding]:
         """The findings of a file whose bytes are `data`; raises SourceError where they can't be read as Python."""
         absolute = Path(os.path.abspath(path))
-        root = program_root(absolute)
+        root = self._root(absolute)
         source = Source(data, absolute.relative_to(root).as_posix())
         if self.settings.single_file:
             graph = Graph(Program.of_one_file(source), self.settings.declared)
@@ -167,6 +168,12 @@ class Engine:
             lambda *asked: _absolute(_evidence(graph, source, self.settings.evidence, *asked), root),
             generators,
         )
+
+    def _root(self, path: Path) -> Path:
+        """The root of the program that the file at `path` belongs to, as all others of its folder do."""
+        if path.parent not in self._roots:
+            self._roots[path.parent] = program_root(path)
+        return self._roots[path.parent]
 
     def graph(self, root: Path) -> Graph:
         """The graph of the program below `root`."""
