@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-by-$(shell $(PYTHON) -c "import platform; print(platform.python_version())")
 
-.PHONY: demo test lint test-transports matrix clean
+.PHONY: demo test sweep lint test-transports matrix clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
