@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from keepcause import DCPErrorAggregator, DCPLoadError, ShapeConflict, from_json, precheck_rank, to_json
+from keepcause import DCPErrorAggregator, DCPLoadError, Findings, ShapeConflict, from_json, precheck_rank, to_json
 
 
 def make() -> DCPLoadError:
@@ -75,6 +75,16 @@ def test_aggregation_does_not_depend_on_order() -> None:
     assert "rank 7: could not load" in text
     assert text.count("could not load") == 2
     assert DCPErrorAggregator().summary() == ""
+
+
+def test_the_same_error_of_all_ranks_is_said_once() -> None:
+    error = DCPLoadError(None, 1, "/c", findings=[Findings((rank,), missing=("a",)) for rank in range(4)])
+    aggregator = DCPErrorAggregator()
+    for each in (error, copy.copy(error), DCPLoadError(9, 1, "/c", ["a"]), ValueError("other")):
+        aggregator.collect(each)
+    first, *_, last = aggregator.summary().splitlines()
+    assert first == "ranks 0-3, 9 (5): could not load the checkpoint of step 1 at /c: 1 missing"
+    assert last == "unknown rank: other"
 
 
 class Tensor:

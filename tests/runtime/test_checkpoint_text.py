@@ -189,7 +189,7 @@ def named(text: str, **fields: Any) -> Exception:
 @pytest.mark.parametrize(
     ("error", "what"),
     [
-        (RuntimeError(f"rank 0, step 1, /c: missing {(each for each in ())}"), "prints <generator object"),
+        (RuntimeError(f"rank 0, step 1, /c: missing {(each for each in [0])}"), "prints <generator object"),
         (RuntimeError(f"rank 0, step 1, /c: missing {map(str, ())}"), "prints <map object"),
         (RuntimeError("step 1, /c: missing a"), "names no rank"),
         (RuntimeError("rank 0, /c: missing a"), "names no step"),

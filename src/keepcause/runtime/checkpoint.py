@@ -86,12 +86,17 @@ class DCPLoadError(Carried, RuntimeError):
         if cause is not None:
             self.__cause__ = cause
 
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks that found something, ascending; empty where that is not known."""
+        own = () if self.rank is None else (self.rank,)
+        return sorted({*own, *(rank for each in self.findings for rank in each.ranks)})
+
     def _all(self, name: str) -> list[Any]:
         return sorted({each for group in self.findings for each in getattr(group, name)})
 
     def _report(self) -> str:
-        ranks = {self.rank, *(rank for each in self.findings for rank in each.ranks)}
-        head = "" if self.rank is None else f"{ranks_text(ranks)}: "
+        head = "" if self.rank is None else f"{ranks_text(self.ranks)}: "
         head += f"could not load the checkpoint of step {self.checkpoint_step} at {self.path}"
         numbers = {name: len(getattr(self, name)) for name in ("missing", "unexpected", *LISTS[1:])}
         found = [counts(numbers)]
@@ -131,8 +136,12 @@ class DCPErrorAggregator:
 
     def summary(self) -> str:
         """Return one text that names every rank and all it found, equal findings once; empty if there is nothing."""
-        ranks = [(getattr(error, "rank", None), error) for error in self._errors]
-        return summed_up((rank, str(error).removeprefix(f"rank {rank}: ")) for rank, error in ranks)
+        pairs = []
+        for error in self._errors:
+            ranks = error.ranks if isinstance(error, DCPLoadError) else [getattr(error, "rank", None)]
+            text = str(error).removeprefix(f"{ranks_text(ranks)}: ")
+            pairs += [(rank, text) for rank in ranks or [None]]
+        return summed_up(pairs)
 
 
 def precheck_rank(

@@ -1,4 +1,4 @@
-"""What is at a checkpoint path, told without torch and without running anything; imports inert."""
+"""What is at a checkpoint path, told without torch and without running anything; imports inert, machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from .inert import ITEMS, METADATA, SIZE, InertError, Record, load
+from .inert import load
+from .machine import ITEMS, METADATA, SIZE, InertError, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -194,7 +194,8 @@ class collective:  # noqa: N801 - used like contextlib's own managers
             own, trouble = _failed(exc), exc
         summary, error = self._meet(stage, own)
         if error is not None:
-            raise error from trouble
+            error.__cause__ = trouble or error.__cause__
+            raise error
         assert summary is not None
         return summary
 
