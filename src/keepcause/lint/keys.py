@@ -123,11 +123,22 @@ def _compared(value: ast.expr, source: Source) -> Keys | None:
             return _compared(inner, source)
         case ast.Call(func=ast.Attribute(value=one, attr="difference"), args=[other]):
             return _difference(one, other, source)
-        case ast.BinOp(left=one, op=ast.Sub(), right=other):
+        case ast.BinOp(left=one, op=ast.Sub(), right=other) if _is_set(one, source) or _is_set(other, source):
             return _difference(one, other, source)
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
             return _comprehension(value, source)
     return None
+
+
+def _is_set(node: ast.expr | None, source: Source) -> bool:
+    """Whether `node` is a set, or a view of keys, by its form or that of what its name was given."""
+    match node:
+        case ast.Set() | ast.SetComp() | ast.Call(func=ast.Name(id="set" | "frozenset") | ast.Attribute(attr="keys")):
+            return True
+        case ast.Name():
+            value = _value(node, source)
+            return value is not node and not isinstance(value, ast.Name) and _is_set(value, source)
+    return False
 
 
 def _comprehension(value: ast.ListComp | ast.SetComp | ast.GeneratorExp, source: Source) -> Keys | None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from keepcause.lint.source import Source
 
+_LOOPS = (ast.For, ast.AsyncFor)
 _HEADERS = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
 _BLOCKS = ("body", "orelse", "finalbody")
 
@@ -74,6 +75,8 @@ def _comes_before(place: ast.AST, node: ast.Raise, source: Source) -> bool:
     if statement in around:
         # Only a header that binds: what is set in the block is a statement of its own.
         return isinstance(statement, _HEADERS) and any(up in statement.body for up in around)
+    if isinstance(statement, _LOOPS):
+        return False  # behind a loop its name holds the last item, or nothing
     parent = source.parents.get(statement)
     for name in _BLOCKS:
         block = getattr(parent, name, [])
