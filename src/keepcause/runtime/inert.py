@@ -27,6 +27,14 @@ _FLAT: Final = re.compile(rb"((?:%b(?:%b(?:%b)?|%b|%b)){1,5}+)ub" % (_GET, _GET,
 """A state of such pairs only, to its end: set items, build."""
 _FIELDS: Final = re.compile(rb"((?:%b|[\x88\x89]){1,5}+)t\x94b" % _GET, re.DOTALL)
 """A state that is a tuple of what is fetched and of booleans: tuple, memoize, build."""
+_CHUNK: Final = rb"%b%b(?:%b%b%b){2}ub" % (_GET, re.escape(_NEW), _GET, _GET, _SIZE)
+_TENSOR: Final = re.compile(
+    rb"%b%b%b%b(?:%b|[\x88\x89]){1,5}+t\x94b%b%b%b%b\]\x94(?:%ba|\((?:%b){2,64}+e)ub"
+    % (re.escape(_NEW), _GET, _GET, re.escape(_OLD), _GET, _GET, _GET, _SIZE, _GET, _CHUNK, _CHUNK),
+    re.DOTALL,
+)
+"""A whole tensor: its properties, its size, its chunks. Tensors of the same dtype, size and sharding are the same."""
+_TENSORS: Final = f"{METADATA}.TensorStorageMetadata"
 _SHARED: Final = frozenset({f"{METADATA}.ChunkStorageMetadata", TUPLED})
 """What many keys have the same of, so that one record stands for all."""
 
@@ -58,11 +66,15 @@ class _Quick(Machine):
 
     def __init__(self, data: bytes, items: int) -> None:
         super().__init__(data, items)
+        self.tensors: dict[bytes, tuple[Record, list[Any], int]] = {}
+        self.names: dict[tuple[bytes, ...], tuple[str, ...]] = {}
         self.shapes: dict[bytes, tuple[int, ...]] = {}
         self.records: dict[tuple[Name, bytes], tuple[Record, list[Any]]] = {}
 
     def _after_name(self, name: Name, at: int) -> int:
         data = self.data
+        if name == _TENSORS and (tensor := _TENSOR.match(data, at)):
+            return self._tensor_of(tensor)
         if data.startswith(_NEW, at):
             state = _FLAT.match(data, at + len(_NEW))
             return (
@@ -75,6 +87,21 @@ class _Quick(Machine):
             self.memo += (shape, NEVER, shape)
             return call.end()
         return at
+
+    def _tensor_of(self, tensor: re.Match[bytes]) -> int:
+        """Carry out a tensor's instructions the first time that they come, and afterwards repeat what they did."""
+        known = self.tensors.get(tensor[0])
+        if known is None:
+            memoized, left = len(self.memo), self.left
+            self._run(tensor.start(), tensor.end())
+            if len(self.tensors) < 10_000:
+                self.tensors[tensor[0]] = self.stack[-1], self.memo[memoized:], left - self.left
+        else:
+            record, memoized_then, items = known
+            self._count(items)
+            self.stack[-1] = record
+            self.memo += memoized_then
+        return tensor.end()
 
     def _known(
         self, name: Name, state: re.Match[bytes], read: Callable[[Record, bytes], list[Any] | None]
@@ -98,28 +125,31 @@ class _Quick(Machine):
         return state.end()
 
     def _pairs(self, record: Record, raw: bytes) -> list[Any] | None:
-        names: list[Any] = []
+        pairs = _PAIR.findall(raw)
+        gets = tuple([pair[0] for pair in pairs])
+        names = self.names.get(gets)
+        if names is None:
+            names = self.names[gets] = self._layout(tuple(map(self._fetch, gets)))
         values: list[Any] = []
         kept: list[Any] = []
         found: Any
-        for name, value, size, number, text in _PAIR.findall(raw):
-            names.append(self._fetch(name))
-            if size:
-                found = self._shape(size)
-                if found is None or self._fetch(value) != "torch.Size":
-                    return None
-                kept += (found, NEVER, found)
-            elif value:
-                found = self._fetch(value)
-            elif number:
+        for _, value, size, number, text in pairs:
+            if number:
                 found = int.from_bytes(number[1 + (number[0] == 0x8A) :], "little", signed=number[0] in b"J\x8a")
-            else:
+            elif not value:
                 if len(text) != text[1] + 3:
                     return None
                 found = text[2:-1].decode()
                 kept.append(found)
+            elif size:
+                found = self._shape(size)
+                if found is None or self._fetch(value) != "torch.Size":
+                    return None
+                kept += (found, NEVER, found)
+            else:
+                found = self._fetch(value)
             values.append(found)
-        record.names, record.values = self._layout(tuple(names)), tuple(values)
+        record.names, record.values = names, tuple(values)
         return kept
 
     def _fields(self, record: Record, raw: bytes) -> list[Any]:

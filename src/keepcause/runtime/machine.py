@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -87,7 +88,7 @@ class Machine:
     def run(self) -> Any:
         """Return what the pickle holds."""
         try:
-            self._run()
+            self._run(0, sys.maxsize)
             return self.stack[-1]
         except IndexError as error:
             if self.at + 2 > len(self.data):
@@ -96,11 +97,11 @@ class Machine:
         except UnicodeDecodeError as error:
             raise InertError("refused", f"at byte {self.at} it holds a text that is none") from error
 
-    def _run(self) -> None:
+    def _run(self, at: int, stop: int) -> None:
+        """Carry out the instructions from one place on, until another or the end of the pickle."""
         # The instructions that make up nine tenths of a checkpoint are carried out here, without a call.
         data, stack, memo, rare = self.data, self.stack, self.memo, _RARE
-        at = 0
-        while True:
+        while at < stop:
             self.at = at
             code = data[at]
             at += 1
