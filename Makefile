@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-by-$(shell $(PYTHON) -c "import platform; print(platform.python_version())")
 
-.PHONY: demo test sweep lint test-transports matrix clean
+.PHONY: demo test sweep lint test-transports matrix checkpoints clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -22,13 +22,18 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-# Every transport with the real libraries, in a virtual environment of its own.
+# Every transport, and torch's checkpoint loader, with the real libraries, in a virtual environment of their own.
 test-transports:
 	$(PYTHON) tests/transports/run.py
+	$(PYTHON) tests/checkpoints/start.py
 
 # The same, and the table in the documentation anew.
 matrix:
 	$(PYTHON) tests/transports/run.py --write docs/transports.md
+
+# What torch and keepcause say of checkpoints that do not load: the texts in the documentation anew.
+checkpoints:
+	$(PYTHON) tests/checkpoints/start.py --script tests/checkpoints/show.py
 
 clean:
 	rm -rf $(VENV) tests/transports/.venv build dist .keepcause_cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
