@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import gc
 import math
 import os
@@ -205,6 +204,8 @@ def _nearest(name: str, names: list[str]) -> list[str]:
         same = [(abs(int(each[len(stem) :]) - int(number[0])), each) for each in names if _numbered(each, stem)]
         if same:
             return [each for _, each in sorted(same)[:3]]
+    import difflib  # only an error that has near names to offer needs it
+
     return difflib.get_close_matches(name, sorted(names)[:10_000], 3)
 
 

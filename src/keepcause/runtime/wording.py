@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
@@ -119,6 +118,8 @@ def _likeness(one: str, other: str) -> float:
         return 0.0  # the same of another layer
     if a.startswith(b) or b.startswith(a):
         return 1 - abs(len(a) - len(b)) / 100  # a part more, or one that is shortened
+    import difflib  # only an error that has near names to offer needs it
+
     return difflib.SequenceMatcher(None, a, b).ratio()
 
 
