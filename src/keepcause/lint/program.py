@@ -51,6 +51,7 @@ class Program:
         self._data: dict[str, bytes] = {path: source.data for path, source in (given or {}).items()}
         self._sources = dict(given or {})
         self._summaries: dict[str, Summary | None] = {}
+        self._may_launch: dict[str, bool] = {}
         self._known_places: dict[tuple[tuple[bytes, ...], frozenset[str]], dict[str, list[tuple[int, int]]]] = {}
 
     @classmethod
@@ -112,8 +113,21 @@ class Program:
             words,
             path,
         )
-        inside = self._launching_inside.intersection(self.mentioning(names, words, path))
-        return sorted(self.launchers.intersection(found) | inside)
+        inside = [file for file in self.mentioning(names, words, path) if self._launches_inside(file)]
+        return sorted(file for file in {*found, *inside} if self.may_launch(file))
+
+    def calling_actors(self, method: str) -> list[str]:
+        """The files that call a `method` of an actor."""
+        return [path for path in self._with_actors if f".{method}.remote".encode() in self.data(path)]
+
+    def may_launch(self, path: str) -> bool:
+        """Whether the file may hold a launch site."""
+        if path not in self._may_launch:
+            self._may_launch[path] = may_launch(self.data(path))
+        return self._may_launch[path]
+
+    def _launches_inside(self, path: str) -> bool:
+        return self.may_launch(path) and _LAUNCHED_INSIDE.search(self.data(path)) is not None
 
     def _where(
         self, fits: Callable[[bytes, int, int], object], names: Iterable[str], words: Iterable[str], path: str
@@ -180,13 +194,8 @@ class Program:
         return deriving
 
     @cached_property
-    def launchers(self) -> frozenset[str]:
-        """The files that may hold a launch site."""
-        return frozenset(path for path in self.paths if may_launch(self.data(path)))
-
-    @cached_property
-    def _launching_inside(self) -> frozenset[str]:
-        return frozenset(path for path in self.launchers if _LAUNCHED_INSIDE.search(self.data(path)))
+    def _with_actors(self) -> list[str]:
+        return [path for path in self.paths if b".remote" in self.data(path)]
 
     @cached_property
     def _importing(self) -> dict[bytes, list[str]]:

@@ -42,9 +42,7 @@ class Roots:
         names = self.resolver.names(function)
         launchers = self.program.launching(names, self.resolver.words(path, function, owner), path)
         if owner is not None and self.resolver.is_actor(Located(path, owner)):
-            launchers += [
-                p for p in self.program.launchers if f".{function.name}.remote".encode() in self.program.data(p)
-            ]
+            launchers += self.program.calling_actors(function.name)
         for launcher in sorted({*launchers}):
             summary = self.program.summary(launcher)
             for starter in summary.functions if summary else ():

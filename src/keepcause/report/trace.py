@@ -62,7 +62,7 @@ def _function(graph: Graph, path: str, function: Function, at: int) -> Iterator[
 def roots(graph: Graph, path: Path) -> Iterator[str]:
     """A line for each launch site of a file: where it is, how it was recognised, what it runs; raises SourceError."""
     name = _name(graph, path)
-    if name not in graph.program.launchers:
+    if not graph.program.may_launch(name):
         return
     for function in _summary(graph, path).functions:
         for site in graph.roots.sites(name, function):
