@@ -14,7 +14,7 @@ import libcst as cst
 
 from keepcause.codemod.edits import cut, restored
 from keepcause.codemod.verify import RefusedError
-from keepcause.lint.scope import Kind
+from keepcause.lint.binding import Kind
 from keepcause.lint.source import NEWLINE
 from keepcause.lint.structured import means
 

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from keepcause.lint.scope import Kind
+from keepcause.lint.binding import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

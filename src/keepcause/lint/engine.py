@@ -80,8 +80,8 @@ def lint_source(
         where = rules[finding.code].where
         if where is not Where.EVERYWHERE:
             evidence = explain(finding, where)
-            grade = max(evidence.grade, finding.at_best, key=_ORDER.index) if evidence else None
-            if evidence is None or grade is None or _ORDER.index(grade) > _ORDER.index(settings.evidence):
+            grade = max(evidence.grade, finding.at_best, key=lambda grade: grade.doubt) if evidence else None
+            if evidence is None or grade is None or grade.doubt > settings.evidence.doubt:
                 continue
             evidence = replace(evidence, grade=grade)
             finding = replace(finding, worker_init=evidence, message=f"{finding.message} ({reason(evidence)})")
@@ -96,9 +96,6 @@ def lint_source(
         ),
         key=lambda finding: (finding.span, finding.code),
     )
-
-
-_ORDER = list(Grade)
 
 
 def reason(evidence: WorkerInit) -> str:

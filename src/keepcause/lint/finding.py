@@ -93,6 +93,11 @@ class Grade(enum.StrEnum):
     LIKELY = "likely"
     POSSIBLE = "possible"
 
+    @property
+    def doubt(self) -> int:
+        """How far it is from sure, which is 0."""
+        return list(Grade).index(self)
+
 
 @dataclass(frozen=True)
 class Step:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 LAUNCH_SITE = "launch site"
 _CHILD_SIDE = (BOOT_HOOK, ACTOR_START, PROCESS_RUN)
-_GRADES = list(Grade)
 _MOST_CALLERS = 25
 _DEEPEST = 4
 _LEAST_SHARE = 0.5
@@ -116,7 +115,7 @@ class Graph:
             if evidence is not None and raised is not None:
                 step = Step(qualname, path, raised.line, f"raised at line {raiser.line} of {raiser.path}")
                 found.append(WorkerInit(evidence.grade, (*evidence.path, step)))
-        return min(found, key=lambda evidence: (_GRADES.index(evidence.grade), len(evidence.path)), default=None)
+        return min(found, key=lambda evidence: (evidence.grade.doubt, len(evidence.path)), default=None)
 
     def _raisers(self, raised: Located) -> Iterator[Caller]:
         """Every function that is seen to raise the class."""

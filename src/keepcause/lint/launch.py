@@ -59,8 +59,6 @@ class Launch:
     how: str
     targets: tuple[str, ...]
     line: int
-    start_up_only: bool = False
-    """What runs is the start-up alone (a pool initializer); otherwise it goes on to serve."""
     child: tuple[int, int] = (0, 0)
     """First and last line of what the launching function itself runs in the child, after a fork."""
     by: tuple[str, ...] = ()
@@ -89,12 +87,12 @@ def recognise(call: ast.Call, references: References, source: Source) -> Iterato
         yield Launch(f"Thread(target={_text(target)}), waited for", _targets(target, references), line)
     if "initializer" in keywords and _is_pool(call.func, called):
         target = keywords["initializer"]
-        yield Launch(f"{_last(call.func)}(initializer={_text(target)})", _targets(target, references), line, True)
+        yield Launch(f"{_last(call.func)}(initializer={_text(target)})", _targets(target, references), line)
     if "worker_init_fn" in keywords and (
         not called or any(map(_LOADER.fullmatch, called)) or _last(call.func)[0:1].isupper()
     ):
         target = keywords["worker_init_fn"]
-        yield Launch(f"{_last(call.func)}(worker_init_fn={_text(target)})", _targets(target, references), line, True)
+        yield Launch(f"{_last(call.func)}(worker_init_fn={_text(target)})", _targets(target, references), line)
     if any(map(_SPAWN.fullmatch, called)):
         started = keywords.get("fn") or keywords.get("entrypoint") or next(iter(call.args), None)
         if started is not None:
@@ -139,7 +137,7 @@ def _actors(call: ast.Call, references: References) -> Iterator[Launch]:
     else:
         return
     if targets := tuple(r for r in references(started) if _names_class(r)) if started else ():
-        yield Launch(how, targets, call.lineno, True)
+        yield Launch(how, targets, call.lineno)
 
 
 def _polled(call: ast.Call, source: Source) -> Iterator[Launch]:
@@ -148,7 +146,7 @@ def _polled(call: ast.Call, source: Source) -> Iterator[Launch]:
         case ast.Attribute(value=ast.Attribute(attr=method), attr="remote"):
             function = source.function(call)
             if function is not None and "ready" in function.name:
-                yield Launch(f"{method}.remote(), polled until ready", (f"{ACTOR}.{method}",), call.lineno, True)
+                yield Launch(f"{method}.remote(), polled until ready", (f"{ACTOR}.{method}",), call.lineno)
 
 
 def _names_class(reference: str) -> bool:

@@ -20,12 +20,7 @@ import itertools
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from keepcause.lint.binding import Binding as Binding
-from keepcause.lint.binding import ComprehensionNode as ComprehensionNode
-from keepcause.lint.binding import FunctionNode as FunctionNode
-from keepcause.lint.binding import Kind as Kind
-from keepcause.lint.binding import Scope as Scope
-from keepcause.lint.binding import ScopeTree
+from keepcause.lint.binding import Binding, Kind, Scope, ScopeTree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint import launch
-from keepcause.lint.scope import Kind
+from keepcause.lint.binding import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from keepcause.lint.binding import Scope
     from keepcause.lint.launch import Launch
-    from keepcause.lint.scope import Scope
     from keepcause.lint.source import Source
 
 _MARK = re.compile(r"#\s*keepcause:\s*(?P<mark>(?:not-)?worker-init)\b")

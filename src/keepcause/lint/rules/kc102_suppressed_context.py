@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from keepcause.lint import cause
+from keepcause.lint.binding import Kind
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.scope import Kind
 from keepcause.lint.screen import may_name
 
 if TYPE_CHECKING:
