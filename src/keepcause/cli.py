@@ -313,7 +313,7 @@ def _rule(options: argparse.Namespace) -> int:
     if not chosen:
         _complain(f"no rule has the code {options.code!r}; there are {', '.join(rule.code for rule in rules)}")
         return TROUBLE
-    print("\n\n".join(f"# {rule.name} ({rule.code})\n\n{rule.documentation()}" for rule in chosen))
+    print("\n".join(rule.page() for rule in chosen), end="")
     return CLEAN
 
 

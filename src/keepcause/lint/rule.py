@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 class Where(enum.Enum):
     """Which findings of a rule count."""
 
-    EVERYWHERE = enum.auto()
-    WORKER_INIT = enum.auto()
+    EVERYWHERE = "everywhere"
+    WORKER_INIT = "on worker-init paths"
     """Only those on a worker-init path."""
-    WORKER_CHILD = enum.auto()
+    WORKER_CHILD = "in what a launch site runs in a worker"
     """Only those in a function that a launch site runs in a worker, or one call below it."""
 
 
@@ -77,8 +77,16 @@ class Rule:
 
     @classmethod
     def documentation(cls) -> str:
-        """The rule's page in Markdown, below its title."""
+        """What the docstring says, in Markdown."""
         return inspect.cleandoc(cls.__doc__ or "")
+
+    @classmethod
+    def page(cls) -> str:
+        """The rule's page in Markdown: title, sum, what is true of it by default, and the rest of its documentation."""
+        summary, _, rest = cls.documentation().partition("\n\n")
+        default = "on" if cls.on_by_default else "off"
+        facts = f"Reported: {cls.where.value}. Default: {default}. Fix: {cls.fixes}."
+        return f"# {cls.name} ({cls.code})\n\n{summary}\n\n{facts}\n\n{rest}\n"
 
 
 @functools.cache
