@@ -226,8 +226,8 @@ def _fix(options: argparse.Namespace) -> int:
         try:
             result = outcome.add(engine, report) if report.findings else report.data
             if options.diff:
-                sys.stdout.flush()
                 sys.stdout.buffer.write(diff(report.path, report.data, result))
+                sys.stdout.flush()
             elif result != report.data:
                 write(report.path, report.data, result)
         except RecursionError:
