@@ -1,0 +1,39 @@
+"""Write the pages that are made from the code: the rules' pages and their index, and the picture of the output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from keepcause.lint.rule import all_rules
+
+DOCS = Path(__file__).resolve().parent
+RULES = DOCS / "rules"
+_INDEX = """\
+# Rules
+
+Each rule's page says what it finds, why that is bad, and when its fix is safe. `keepcause rule CODE` prints the same.
+
+{}
+"""
+
+
+def rule_pages() -> dict[Path, str]:
+    """The text of each file in the folder `rules`."""
+    rules = all_rules()
+    pages = {RULES / f"{rule.code}.md": rule.page() for rule in rules}
+    lines = [f"- [{rule.code} `{rule.name}`]({rule.code}.md): {rule.page().splitlines()[2]}" for rule in rules]
+    return {RULES / "README.md": _INDEX.format("\n".join(lines)), **pages}
+
+
+def main() -> None:
+    """Write every page, and remove those of rules that are no more."""
+    pages = rule_pages()
+    RULES.mkdir(exist_ok=True)
+    for stale in set(RULES.iterdir()) - pages.keys():
+        stale.unlink()
+    for path, text in pages.items():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
