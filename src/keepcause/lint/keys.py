@@ -111,9 +111,9 @@ def _filled(call: ast.Call, source: Source) -> Keys | None:
         case ast.Call(func=ast.Attribute(attr="append" | "add"), args=[ast.Name(id=key)]):
             tests = [up.test for up in source.ancestors(call) if isinstance(up, ast.If)]
             loops = [up for up in source.ancestors(call) if isinstance(up, ast.For)]
-            if tests and loops and (other := _absent_from(key, tests[0])) is not None:
-                one = _looped(key, loops[0].target, loops[0].iter)
-                return _difference(one, other, source) if one is not None else None
+            if tests and loops and (other := absent_from(key, tests[0])) is not None:
+                one = looped(key, loops[0].target, loops[0].iter)
+                return difference(one, other, source) if one is not None else None
     return None
 
 
@@ -122,9 +122,9 @@ def _compared(value: ast.expr, source: Source) -> Keys | None:
         case ast.Call(func=ast.Name(id=name), args=[inner], keywords=_) if name in _SAME_KEYS:
             return _compared(inner, source)
         case ast.Call(func=ast.Attribute(value=one, attr="difference"), args=[other]):
-            return _difference(one, other, source)
+            return difference(one, other, source)
         case ast.BinOp(left=one, op=ast.Sub(), right=other) if _is_set(one, source) or _is_set(other, source):
-            return _difference(one, other, source)
+            return difference(one, other, source)
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
             return _comprehension(value, source)
     return None
@@ -144,14 +144,14 @@ def _is_set(node: ast.expr | None, source: Source) -> bool:
 def _comprehension(value: ast.ListComp | ast.SetComp | ast.GeneratorExp, source: Source) -> Keys | None:
     match value.elt, value.generators:
         case ast.Name(id=key), [ast.comprehension(target=target, iter=iterable, ifs=tests)]:
-            one = _looped(key, target, iterable)
-            others = [other for test in tests if (other := _absent_from(key, test)) is not None]
+            one = looped(key, target, iterable)
+            others = [other for test in tests if (other := absent_from(key, test)) is not None]
             if one is not None and len(others) == 1:
-                return _difference(one, others[0], source)
+                return difference(one, others[0], source)
     return None
 
 
-def _looped(key: str, target: ast.expr, iterable: ast.expr) -> ast.expr | None:
+def looped(key: str, target: ast.expr, iterable: ast.expr) -> ast.expr | None:
     """The collection whose keys `key` runs over."""
     match target, iterable:
         case ast.Name(id=name), _ if name == key:
@@ -163,7 +163,7 @@ def _looped(key: str, target: ast.expr, iterable: ast.expr) -> ast.expr | None:
     return None
 
 
-def _absent_from(key: str, test: ast.expr) -> ast.expr | None:
+def absent_from(key: str, test: ast.expr) -> ast.expr | None:
     """The collection that `key` is not in, where `test` holds."""
     match test:
         case ast.Compare(left=ast.Name(id=name), ops=[ast.NotIn()], comparators=[other]) if name == key:
@@ -172,13 +172,20 @@ def _absent_from(key: str, test: ast.expr) -> ast.expr | None:
             op=ast.Not(), operand=ast.Compare(left=ast.Name(id=name), ops=[ast.In()], comparators=[other])
         ) if name == key:
             return other
+        case ast.Compare(
+            left=ast.Call(func=ast.Attribute(value=other, attr="get"), args=[ast.Name(id=name)])
+            | ast.NamedExpr(value=ast.Call(func=ast.Attribute(value=other, attr="get"), args=[ast.Name(id=name)])),
+            ops=[ast.Is()],
+            comparators=[ast.Constant(value=None)],
+        ) if name == key:
+            return other
         case ast.BoolOp(op=ast.And(), values=values):
-            found = [absent for value in values if (absent := _absent_from(key, value)) is not None]
+            found = [absent for value in values if (absent := absent_from(key, value)) is not None]
             return found[0] if len(found) == 1 else None
     return None
 
 
-def _difference(one: ast.expr, other: ast.expr, source: Source) -> Keys:
+def difference(one: ast.expr, other: ast.expr, source: Source) -> Keys:
     """What is in `one` and not in `other`."""
     sides = side(one, source), side(other, source)
     match sides:
@@ -186,12 +193,24 @@ def _difference(one: ast.expr, other: ast.expr, source: Source) -> Keys:
             return Keys("missing", one.lineno)
         case Side.CHECKPOINT, Side.MODEL:
             return Keys("unexpected", one.lineno)
+    if any(found is None and is_fixed(node) for node, found in zip((one, other), sides, strict=True)):
+        return Keys("", one.lineno)
     unknown = [ast.unparse(node) for node, found in zip((one, other), sides, strict=True) if found is None]
     if not unknown:
         return Keys("", one.lineno, "both sides of the comparison are of the same kind")
     # Nothing known of either: any two collections may be compared so.
     hint = "" if len(unknown) > 1 else f"it can't be seen whether `{unknown[0]}` holds the model's keys"
     return Keys("", one.lineno, hint)
+
+
+def is_fixed(node: ast.expr) -> bool:
+    """Whether these are the program's own choices: a display, a constant by its name, a dataclass's fields."""
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=[inner]) if name in _SAME_KEYS:
+            return is_fixed(inner)
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.isupper() or name == "__dataclass_fields__"
+    return isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict | ast.Constant)
 
 
 def side(node: ast.expr, source: Source, depth: int = _DEEPEST) -> Side | None:
@@ -209,8 +228,8 @@ def side(node: ast.expr, source: Source, depth: int = _DEEPEST) -> Side | None:
             return Side.CHECKPOINT
         case ast.ListComp(elt=ast.Name(id=key)) | ast.SetComp(elt=ast.Name(id=key)):
             generator, *more = node.generators
-            looped = None if more or generator.ifs else _looped(key, generator.target, generator.iter)
-            return side(looped, source, depth - 1) if looped is not None else None
+            over = None if more or generator.ifs else looped(key, generator.target, generator.iter)
+            return side(over, source, depth - 1) if over is not None else None
         case ast.Subscript(value=inner) | ast.Attribute(value=inner):
             return side(inner, source, depth - 1)
         case ast.Name():
@@ -249,6 +268,12 @@ def _side_of_parameter(binding: Binding, name: str, source: Source) -> Side | No
     if model == checkpoint:
         return None
     return Side.MODEL if model else Side.CHECKPOINT
+
+
+def is_text(node: ast.expr, source: Source) -> bool:
+    """Whether `node` is a name that was given a text, and nothing else."""
+    value = _value(node, source)
+    return isinstance(value, ast.JoinedStr) or (isinstance(value, ast.Constant) and isinstance(value.value, str))
 
 
 def _value(node: ast.expr, source: Source) -> ast.expr | None:

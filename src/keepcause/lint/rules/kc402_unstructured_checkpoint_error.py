@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint import structured
 from keepcause.lint.finding import Edit, EditKind, Fix
-from keepcause.lint.keys import Keys, keys
+from keepcause.lint.first_key import FirstKey, first_key, shapes
+from keepcause.lint.keys import Keys, is_text, keys
 from keepcause.lint.rule import Rule, Where
 from keepcause.lint.screen import may_name
 
@@ -22,7 +23,20 @@ if TYPE_CHECKING:
 _PATHS = ("checkpoint_path", "ckpt_path", "checkpoint_dir", "ckpt_dir", "weights_path", "path", "filename", "self.path")
 _STEPS = ("checkpoint_step", "step", "global_step", "iteration")
 _LISTED = re.compile(r"missing|unexpected|mismatch|conflict")
-_LOADING = re.compile(r"checkpoint|ckpt|state_dict|weights", re.IGNORECASE)
+_CHECKPOINT = re.compile(r"checkpoint|ckpt|state_dict|weights", re.IGNORECASE)
+_LOADING = re.compile(r"(?<![a-zA-Z])(?<!after_)(?:re)?load|Load|LOAD|restore|Restore|RESTORE")
+_WEIGHTS = re.compile(r"checkpoint|ckpt|state_?dict|weight", re.IGNORECASE)
+_MENTIONED = (
+    *("state_dict", "named_", "load", "read", "open", "missing", "unexpected", "mismatch", "conflict"),
+    *("Load", "LOAD", "restore", "Restore", "RESTORE"),
+)
+_PLACES = {
+    "rank": re.compile(r"rank", re.IGNORECASE),
+    "step": re.compile(r"step|iteration|epoch", re.IGNORECASE),
+    "path": re.compile(r"path|file|dir|folder|ur[il]\b", re.IGNORECASE),
+}
+_FIRST = "the error of a checkpoint that does not fit names the first key only"
+_SHAPES = "list what differs, and give `shape_conflicts` a ShapeConflict(key, expected, actual) for each"
 _AROUND = ("list", "sorted", "set", "tuple", "str", "repr", "map", "iter")
 _OPPOSITE = {"missing": "unexpected", "unexpected": "missing"}
 _MEANING = {
@@ -38,11 +52,14 @@ class UnstructuredCheckpointError(Rule):
 
     Finds errors whose text lists keys that a model and a checkpoint do not share: the difference of two collections of
     which one comes from a model (`state_dict()`, `named_parameters()`) and the other from a file (`torch.load`,
-    `load_file` and their like), or what `load_state_dict` returns.
+    `load_file` and their like), or what `load_state_dict` returns. Also errors that end a loop over the keys at its
+    first odd one, and in functions that load weights, by their names, those that show two shapes. The finding says
+    which of rank, step and path the text does not show.
 
     ## Why it is bad
 
-    A text is cut, wrapped and translated on its way; which key was missing on which rank can't be asked of it. A
+    A text is cut, wrapped and translated on its way; which key was missing on which rank can't be asked of it. Where it
+    names the first key only, each attempt to load finds the next. A
     `DCPLoadError` holds every key as a field, and the errors of all ranks can be put together.
 
     ## Bad
@@ -77,7 +94,8 @@ class UnstructuredCheckpointError(Rule):
     The error's text is another one afterwards, so the fix is unsafe; `keepcause fix --structured` makes it. Which field
     keys go to is decided by what they were compared with, never by the name of the variable that holds them. There is
     no fix where that can't be seen, where shapes are listed, where the text shows something that the new error has no
-    field for, and where another class than `RuntimeError` or `Exception` is raised, which callers may catch.
+    field for, and where another class than `RuntimeError` or `Exception` is raised, which callers may catch. A loop
+    has to do nothing but the check, over what can be gone through twice: then its first raise lists all of the keys.
 
     ## Options
 
@@ -96,7 +114,7 @@ class UnstructuredCheckpointError(Rule):
 
     def possible(self, data: bytes) -> bool:
         """A file that neither compares keys nor loads a model's state, nor lists what is missing, has none."""
-        return may_name(data, "state_dict", "named_", "load", "read", "open", "missing", "unexpected", "mismatch")
+        return may_name(data, *_MENTIONED)
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for an error that lists keys of a checkpoint."""
@@ -105,10 +123,17 @@ class UnstructuredCheckpointError(Rule):
             return
         shown = [_Shown(value, base, keys(base, source)) for value, base in _values(node.exc)]
         if any(each.keys is not None and (each.keys.field or each.keys.unknown) for each in shown) or (
-            _is_loading(node, source) and any(_LISTED.search(each.name) for each in shown)
+            _is_about_checkpoints(node, source)
+            and any(_LISTED.search(each.name) and not is_text(each.base, source) for each in shown)
         ):
-            finding = self.found(node, source, _fix(node, shown, source))
+            finding = self.found(node, source, _fix(node, shown, source), f"{self.message}{_lacks(shown, source)}")
             yield replace(finding, note="; ".join(_misnamed(shown)))
+        elif (first := first_key(node, source)) is not None and _is_of_a_load(node, first, source):
+            if first.names & _names(node.exc.args):
+                message = f"{_FIRST}{_lacks(shown, source)}"
+                yield self.found(node, source, _fix_of_first(node, first, shown, source), message)
+        elif _is_loading(node, source) and len({ast.unparse(each) for each in shapes(node.exc)}) > 1:
+            yield self.found(node, source, _SHAPES, f"{self.message}{_lacks(shown, source)}")
 
 
 @dataclass(frozen=True)
@@ -146,6 +171,13 @@ def _values(call: ast.Call) -> Iterator[tuple[ast.expr, ast.expr]]:
                 yield value, _base(value)
 
 
+def _names(nodes: list[ast.expr]) -> set[str]:
+    """The names of what `nodes` show, but of that whose shape they show."""
+    shaped = {each.value for node in nodes for each in shapes(node)}
+    found = (each for node in nodes for each in ast.walk(node) if each not in shaped)
+    return {each.id for each in found if isinstance(each, ast.Name)}
+
+
 def _base(value: ast.expr) -> ast.expr:
     while True:
         match value:
@@ -166,8 +198,31 @@ def _base(value: ast.expr) -> ast.expr:
                 return value
 
 
+def _is_about_checkpoints(node: ast.Raise, source: Source) -> bool:
+    return _CHECKPOINT.search(source.scopes.of[node].function.qualname) is not None
+
+
 def _is_loading(node: ast.Raise, source: Source) -> bool:
-    return _LOADING.search(source.scopes.of[node].function.qualname) is not None
+    """Whether a function that loads weights, by its name, raises what is no assertion about itself."""
+    name = source.scopes.of[node].function.qualname
+    return (
+        _LOADING.search(name) is not None
+        and _WEIGHTS.search(name) is not None
+        and not structured.raises(node, source, "AssertionError", "NotImplementedError", "TypeError")
+    )
+
+
+def _lacks(shown: list[_Shown], source: Source) -> str:
+    """What the error does not say of where it happened."""
+    said = " ".join(ast.unparse(each.value) for each in shown)
+    ranks = [name for name in source.structured.rank_names if name in said]
+    lacking = [what for what, named in _PLACES.items() if not (named.search(said) or (what == "rank" and ranks))]
+    *most, last = lacking or [""]
+    return f", and no {', '.join(most)} or {last}" if most else f", and no {last}" if last else ""
+
+
+def _is_of_a_load(node: ast.Raise, first: FirstKey, source: Source) -> bool:
+    return bool(first.keys and first.keys.field) or _is_loading(node, source)
 
 
 def _misnamed(shown: list[_Shown]) -> Iterator[str]:
@@ -186,6 +241,22 @@ def _fix(node: ast.Raise, shown: list[_Shown], source: Source) -> Fix | str:
                 return f"it lists two collections of {each.keys.field} keys"
         elif reason := _unknown(each, source):
             return reason
+    return _structured(node, fields, source)
+
+
+def _fix_of_first(node: ast.Raise, first: FirstKey, shown: list[_Shown], source: Source) -> Fix | str:
+    if first.keys is None:
+        return _SHAPES
+    if not first.all_of_them:
+        return first.reason
+    for each in shown:
+        if not _names([each.base]) <= first.names and (reason := _unknown(each, source)):
+            return reason
+    return _structured(node, {first.keys.field: first.all_of_them}, source)
+
+
+def _structured(node: ast.Raise, fields: dict[str, str], source: Source) -> Fix | str:
+    """The fix that raises the structured error with these fields' expressions, and what else the scope has."""
     if not structured.raises(node, source, "RuntimeError", "Exception"):
         return "callers may catch the class that is raised, and the new one is a `RuntimeError`"
     have = {"path": structured.first_set(_PATHS, node, source), "step": structured.first_set(_STEPS, node, source)}
