@@ -3,15 +3,26 @@ PYTHON ?= python3
 VENV ?= .venv
 
 BIN := $(VENV)/bin
+WHEEL := build/wheel
 STAMP := $(VENV)/.made-by-$(shell $(PYTHON) -c "import platform; print(platform.python_version())")
 
-.PHONY: demo test sweep lint test-transports matrix checkpoints clean
+.PHONY: demo test test-wheel sweep lint docs test-transports matrix checkpoints clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
 
 test: lint
 	$(BIN)/pytest -q
+
+# The same tests against the built wheel, installed with all extras into a virtual environment of its own.
+test-wheel: $(STAMP)
+	rm -rf $(WHEEL)
+	$(BIN)/python -m hatchling build --target wheel --directory $(WHEEL)
+	$(PYTHON) -m venv $(WHEEL)/venv
+	$(WHEEL)/venv/bin/python -m pip install -qq --disable-pip-version-check --upgrade "pip>=25.1"
+	$(WHEEL)/venv/bin/python -m pip install -qq --group dev $(WHEEL)/keepcause-*.whl
+	$(WHEEL)/venv/bin/python -c "import keepcause; assert 'site-packages' in keepcause.__file__, keepcause.__file__"
+	$(WHEEL)/venv/bin/pytest -q
 
 # Takes long: repairs copies of the source trees in TREES with every rule, and judges what came out.
 sweep: $(STAMP)
@@ -21,6 +32,10 @@ lint: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# The pages that are made from the code: rules and the picture of the output.
+docs: $(STAMP)
+	$(BIN)/python docs/write_pages.py
 
 # Every transport, and torch's checkpoint loader, with the real libraries, in a virtual environment of their own.
 test-transports:

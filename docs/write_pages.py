@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
+
+from picture import svg
 
 from keepcause.lint.rule import all_rules
 
 DOCS = Path(__file__).resolve().parent
 RULES = DOCS / "rules"
+PICTURE = DOCS / "check.svg"
+SERVICE = DOCS.parent / "examples" / "service"
 _INDEX = """\
 # Rules
 
@@ -25,6 +32,24 @@ def rule_pages() -> dict[Path, str]:
     return {RULES / "README.md": _INDEX.format("\n".join(lines)), **pages}
 
 
+def check(**environment: str) -> str:
+    """The command that the picture shows, and what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "keepcause", "check"],
+        cwd=SERVICE,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+    return f"$ keepcause check\n{done.stdout}"
+
+
+def picture() -> str:
+    """The picture of the command's output in a terminal."""
+    return svg(check(FORCE_COLOR="1"))
+
+
 def main() -> None:
     """Write every page, and remove those of rules that are no more."""
     pages = rule_pages()
@@ -33,6 +58,7 @@ def main() -> None:
         stale.unlink()
     for path, text in pages.items():
         path.write_text(text, encoding="utf-8")
+    PICTURE.write_text(picture(), encoding="utf-8")
 
 
 if __name__ == "__main__":

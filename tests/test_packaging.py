@@ -139,6 +139,22 @@ for entry in distribution("keepcause").entry_points:
     assert found == {"console_scripts keepcause", "flake8.extension KC"}
 
 
+FIX = ("keepcause fix broken.py", "KC201: 1 repaired, 0 left")
+FLAKE8 = ("flake8 --exit-zero broken.py", "broken.py:2:1: KC201")
+
+
+@pytest.mark.parametrize(("extra", "sessions"), [("fix", [FIX]), ("flake8", [FLAKE8]), ("all", [FLAKE8, FIX])])
+def test_an_extra_brings_what_its_commands_need(
+    wheel: Path, tmp_path: Path, extra: str, sessions: list[tuple[str, str]]
+) -> None:
+    (tmp_path / "broken.py").write_text("missing = map(str, [1])\nraise ValueError(f'{missing}')\n", encoding="utf-8")
+    venv.create(tmp_path / "venv")
+    run(sys.executable, "-m", "pip", "--python", tmp_path / "venv", "install", "--quiet", f"{wheel}[{extra}]")
+    for command, says in sessions:
+        name, *arguments = command.split()
+        assert says in run(tmp_path / "venv" / "bin" / name, *arguments, cwd=tmp_path)
+
+
 def test_flake8_lists_the_plugin() -> None:
     assert "keepcause: " in run(sys.executable, "-m", "flake8", "--version")
 
