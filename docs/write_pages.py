@@ -18,7 +18,8 @@ SERVICE = DOCS.parent / "examples" / "service"
 _INDEX = """\
 # Rules
 
-Each rule's page says what it finds, why that is bad, and when its fix is safe. `keepcause rule CODE` prints the same.
+Each rule's page says what it finds, why that is bad, and when its fix is safe. `keepcause rule CODE` prints the
+same, `keepcause rule --all` prints all of them.
 
 {}
 """

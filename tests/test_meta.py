@@ -7,12 +7,14 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import keepcause
+from keepcause import cli
 from keepcause.lint.finding import Safety
 from keepcause.lint.rule import Rule, all_rules
 
@@ -51,7 +53,8 @@ def table_rows() -> dict[str, list[str]]:
     table = text.partition("<!-- rules -->\n")[2].partition("<!-- /rules -->")[0]
     header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
     assert [header[0], header[1], *header[3:]] == ["code", "name", "default", "fix"]
-    return {row[0]: row[1:] for row in rows}
+    links = [re.fullmatch(r"\[(KC\d+)\]\(docs/rules/\1\.md\)", row[0]) for row in rows]
+    return {link[1]: row[1:] for link, row in zip(links, rows, strict=True) if link}
 
 
 @each_rule
@@ -154,6 +157,46 @@ def test_every_module_says_what_it_is() -> None:
         docstring = ast.get_docstring(ast.parse(path.read_bytes())) or ""
         assert docstring.partition("\n")[0].endswith((".", ":")), path
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 430, path
+
+
+def documents() -> dict[Path, str]:
+    """The text of each page for users."""
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    return {page.relative_to(ROOT): page.read_text(encoding="utf-8") for page in pages}
+
+
+def test_documents_name_no_rule_that_is_not() -> None:
+    codes = {rule.code for rule in all_rules()}
+    for page, text in documents().items():
+        assert set(re.findall(r"\bKC\d{3}\b", text)) <= codes, page
+
+
+def test_every_option_and_command_is_documented() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    everything = "\n".join(documents().values())
+    (commands,) = (action.choices for action in cli._parser()._actions if isinstance(action.choices, dict))
+    for name, command in commands.items():
+        assert f"`keepcause {name}" in readme, name
+        assert f"`keepcause {name}" in changelog, name
+        options = {option for action in command._actions for option in action.option_strings} - {"-h", "--help"}
+        for option in options:
+            assert re.search(rf"(?<![\w-]){option}(?![\w-])", everything), f"keepcause {name} {option}"
+
+
+def test_the_version_is_written_once() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    files = [*PACKAGE.rglob("*.py"), *ROOT.glob("docs/**/*.*"), *ROOT.glob("*.y*ml"), ROOT / ".pre-commit-hooks.yaml"]
+    for path in [*files, ROOT / "README.md", ROOT / "Makefile"]:
+        assert not re.search(rf"(?<![\d.]){re.escape(version)}(?![\d.])", path.read_text(encoding="utf-8")), path
+
+
+def test_the_readme_names_the_targets_of_make() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.M))
+    assert named <= targets
+    assert {"test", "test-wheel", "docs"} <= named
 
 
 def test_safety_is_told_in_the_words_of_the_table() -> None:
