@@ -1,9 +1,13 @@
-"""One module's scopes and what each of them binds, read off the tree in one walk; standard library only."""
+"""One module's scopes and what each of them binds, read off the tree in one walk; standard library only.
+
+Where few functions matter, the bodies of functions are left out until somebody enters them.
+"""
 
 from __future__ import annotations
 
 import ast
 import enum
+import itertools
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -24,6 +28,8 @@ _FIELDS = {
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_FIELDS_OUTSIDE = _FIELDS | {kind: tuple(name for name in _FIELDS[kind] if name != "body") for kind in _DEFINITIONS}
 
 
 class Kind(enum.Enum):
@@ -74,12 +80,13 @@ class Scope:
 
 
 class ScopeTree:
-    """The scopes of one module. One iterative walk builds them, so that deep nesting is no problem.
+    """The scopes of one module. An iterative walk builds them, so that deep nesting is no problem.
 
     Scopes know the scope around them but not those inside: without cycles a tree is freed as soon as it is dropped.
     """
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, *, on_demand: bool = False) -> None:
+        """`on_demand` leaves out the bodies of functions until `enter`; none may declare a name global or nonlocal."""
         self.module = Scope(tree, None, "")
         self.of: dict[ast.AST, Scope] = {}
         """The scope that each node is evaluated in; a scope's own node maps to the scope around it."""
@@ -90,13 +97,25 @@ class ScopeTree:
         self.nodes: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
         """The nodes of each type, outer ones before inner ones."""
         self._values: dict[ast.AST, ast.expr] = {}
-        self._pending: list[tuple[ast.AST, Scope]] = []
-        self._build(tree)
+        self._pending: list[tuple[ast.AST, Scope]] = [(tree, self.module)]
+        self._fields = _FIELDS_OUTSIDE if on_demand else _FIELDS
+        self._walk()
 
-    def _build(self, tree: ast.Module) -> None:
-        pending, parents, of, nodes, fields = self._pending, self.parents, self.of, self.nodes, _FIELDS
+    def is_left_out(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """Whether the body of `function` has not been walked."""
+        return function.body[0] not in self.parents
+
+    def enter(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
+        """Walk the body of `function`, which was left out; its nodes, without inner functions' bodies."""
+        inner, known = self.inside[function], len(self.of)
+        self.parents.update(dict.fromkeys(function.body, function))
+        self._pending += [(statement, inner) for statement in reversed(function.body)]
+        self._walk()
+        return list(itertools.islice(reversed(self.of), len(self.of) - known))[::-1]
+
+    def _walk(self) -> None:
+        pending, parents, of, nodes, fields = self._pending, self.parents, self.of, self.nodes, self._fields
         visitors: dict[type[ast.AST], Callable[[ScopeTree, ast.AST, Scope], None]] = _VISITORS
-        pending.append((tree, self.module))
         while pending:
             node, scope = pending.pop()
             kind = type(node)
@@ -153,7 +172,8 @@ class ScopeTree:
         self._bind(node.name, scope, Binding(Kind.DEFINITION, node))
         inner = self._open(node, scope, node.name)
         self._parameters(node.args, inner)
-        self._move(node.body, inner)
+        if self._fields is _FIELDS:
+            self._move(node.body, inner)
 
     def _lambda(self, node: ast.Lambda, scope: Scope) -> None:
         inner = self._open(node, scope, "<lambda>")

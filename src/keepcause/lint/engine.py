@@ -190,11 +190,13 @@ def _evidence(graph: Graph, source: Source, least: Grade, finding: Finding, wher
     summary = graph.program.summary(source.path)
     if summary is None:
         raise RecursionError  # the file has been parsed, so only its depth can be the reason
-    # A repair may have moved functions since the program read the file, but has made and removed none.
-    defined = (ast.FunctionDef, ast.AsyncFunctionDef)
-    here = sorted(node.lineno for node in source.scopes.inside if isinstance(node, defined))
-    there = sorted(function.line for function in summary.functions if function.line)
-    line = dict(zip(here, there, strict=False)).get(finding.function, finding.function)
+    line = finding.function
+    if source.data != graph.program.data(source.path):
+        # A repair may have moved functions since the program read the file, but has made and removed none.
+        defined = (ast.FunctionDef, ast.AsyncFunctionDef)
+        here = sorted(node.lineno for node in source.scopes.inside if isinstance(node, defined))
+        there = [function.line for function in summary.functions() if function.line]
+        line = dict(zip(here, there, strict=False)).get(line, line)
     if finding.raised:
         return graph.raised(source.path, finding.raised, least)
     at = finding.span.line - finding.function + line

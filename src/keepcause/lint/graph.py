@@ -123,11 +123,10 @@ class Graph:
         name = raised.what.qualname.rpartition(".")[2]
         words = [self.program.module_name(raised.path).rpartition(".")[2], name]
         for candidate in self.program.mentioning([name], words, raised.path):
-            summary = self.program.summary(candidate)
-            for function in summary.functions if summary else ():
+            for function in self.program.functions_with(candidate, [name]):
                 lines = [
                     call.line
-                    for call in function.raises
+                    for call in function.body.raises
                     if call.reference.endswith(name) and raised in self.resolver.resolve(candidate, call.reference)
                 ]
                 if lines:
@@ -165,13 +164,12 @@ class Graph:
     def at(self, path: str, line: int) -> Function | None:
         """The innermost function around `line`, outside of all the module itself; None where there is no file."""
         summary = self.program.summary(path)
-        around = [f for f in summary.functions if f.line <= line <= (f.end_line or line)] if summary else []
-        return max(around, key=lambda function: function.line, default=None)
+        return summary.around([line])[-1] if summary else None
 
     def function(self, path: str, line: int) -> Function | None:
         """The function whose `def` is at `line`; line 0 is the module itself."""
         summary = self.program.summary(path)
-        return next((f for f in summary.functions if f.line == line), None) if summary else None
+        return next((f for f in summary.around([line]) if f.line == line), None) if summary else None
 
     def verdict(self, path: str, function: Function, budget: int = _DEEPEST, at: int = 0) -> Verdict:
         """The shortest worker-init path to `function` that is at most `budget` calls long, or what there is instead.
@@ -259,13 +257,12 @@ class Graph:
         target = Located(path, function)
         names = {*self.resolver.names(function), function.name}
         for candidate in self._files_that_may_call(path, function):
-            summary = self.program.summary(candidate)
-            for caller in summary.functions if summary else ():
+            for caller in self.program.functions_with(candidate, names):
                 if (candidate, caller.line) == (path, function.line):
                     continue
                 lines = [
                     call.line
-                    for call in caller.calls
+                    for call in caller.body.calls
                     if last_name(call.reference) in names and self.resolver.runs(candidate, call.reference, target)
                 ]
                 if lines:

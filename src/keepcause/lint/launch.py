@@ -72,6 +72,11 @@ def may_launch(data: bytes) -> bool:
     return any(sign.search(data) for sign in _SIGNS)
 
 
+def signs(data: bytes) -> Iterator[int]:
+    """Where the file's bytes hold what a launch site does."""
+    return (match.start() for sign in _SIGNS for match in sign.finditer(data))
+
+
 def recognise(call: ast.Call, references: References, source: Source) -> Iterator[Launch]:
     """The launches that `call` makes; `references` gives what an expression stands for."""
     called = references(call.func)

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from keepcause.lint import launch
 from keepcause.lint.files import python_files, read
-from keepcause.lint.launch import may_launch
 from keepcause.lint.lazy_screen import generators
 from keepcause.lint.source import Source, SourceError
 from keepcause.lint.startup import is_test_path
-from keepcause.lint.summary import Summary, summarize
+from keepcause.lint.summary import Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from keepcause.lint.summary import Function
 
 _SOURCE_FOLDERS = ("src", "lib", "python")
 _CALL = re.compile(rb"\s*\(")
 _CALLED = re.compile(rb"\s*\(|\s+as\b|\s*\.\s*(?:remote|options)\b")
 """What follows a name that is called, renamed by an import, or started as an actor."""
 _STARTED = re.compile(rb"\s+as\b|\s*\.\s*(?:remote|options)\b")
+_RENAMED = re.compile(rb"\s+as\b")
 _DOTTED = b".0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _BOUND = (b"=", b"or", b"else", b"partial(", b")", b"]")
 """What stands before a name that is assigned, handed on by keyword, or bound by partial."""
@@ -33,7 +37,25 @@ _DEFINED = re.compile(rb"\bdef[ \t]+([A-Za-z_]\w*)", re.ASCII)
 _IMPORT = re.compile(rb"import[ \t(*](?:[^\n(\\]|\\\r?\n)*(?:\([^)]*\))?")
 _WORD = re.compile(rb"\w+")
 _CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*(?:\(([^)]*)\))?[ \t]*:")
+_LINE_END = re.compile(rb"\r\n?|\n")
 _MOST_DERIVED = 32
+_MOST_TREES = 96
+
+
+@functools.lru_cache(maxsize=256)
+def _identifiers(names: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    return re.compile(rb"(?:%b)(?!\w)" % b"|".join(map(re.escape, names)))
+
+
+def _lines(data: bytes, offsets: Iterable[int]) -> Iterator[int]:
+    """The numbers of the lines at `offsets`."""
+    for offset in offsets:
+        yield 1 + (len(_LINE_END.findall(data, 0, offset)) if b"\r" in data else data.count(b"\n", 0, offset))
+
+
+def _is_renamed(data: bytes, start: int, end: int) -> bool:
+    """Whether the name at `start` is not called, but given to another name."""
+    return _RENAMED.match(data, end) is not None or (_stands_behind(_BOUND, data, start) and not _CALL.match(data, end))
 
 
 def _stands_behind(signs: tuple[bytes, ...], data: bytes, start: int) -> bool:
@@ -51,7 +73,9 @@ class Program:
         self._data: dict[str, bytes] = {path: source.data for path, source in (given or {}).items()}
         self._sources = dict(given or {})
         self._summaries: dict[str, Summary | None] = {}
+        self._with_tree: list[str] = []
         self._may_launch: dict[str, bool] = {}
+        self._launch_inside: dict[str, bool] = {}
         self._known_places: dict[tuple[tuple[bytes, ...], frozenset[str]], dict[str, list[tuple[int, int]]]] = {}
 
     @classmethod
@@ -82,11 +106,37 @@ class Program:
         """The file's summary; None where it can't be parsed."""
         if path not in self._summaries:
             try:
-                source = self._sources.pop(path, None) or Source(self.data(path), path)
-                self._summaries[path] = summarize(source)
+                self._summaries[path] = Summary(functools.partial(self._parsed, path))
             except (SourceError, RecursionError):
                 self._summaries[path] = None
         return self._summaries[path]
+
+    def _parsed(self, path: str) -> Source:
+        """The parsed file; the trees of a few are kept, as more would fill the memory."""
+        if len(self._with_tree) >= _MOST_TREES and (oldest := self._summaries.get(self._with_tree.pop(0))):
+            oldest.release()
+        source = self._sources.pop(path, None) or Source(self.data(path), path)
+        self._with_tree.append(path)
+        return source
+
+    def functions_with(self, path: str, names: Iterable[str]) -> list[Function]:
+        """The module and those functions of the file that may call or raise what is called by one of `names`.
+
+        They hold the name; all may, where the file gives it another one.
+        """
+        summary = self.summary(path)
+        if summary is None:
+            return []
+        data = self.data(path)
+        spans = [match.span() for match in _identifiers(tuple(map(str.encode, names))).finditer(data)]
+        if any(_is_renamed(data, *span) for span in spans):
+            return summary.functions()
+        return summary.around(_lines(data, (start for start, _ in spans)))
+
+    def functions_that_launch(self, path: str) -> list[Function]:
+        """The module and those functions of the file that may hold a launch site."""
+        summary = self.summary(path)
+        return summary.around(_lines(self.data(path), launch.signs(self.data(path)))) if summary else []
 
     @property
     def parsed(self) -> int:
@@ -123,11 +173,14 @@ class Program:
     def may_launch(self, path: str) -> bool:
         """Whether the file may hold a launch site."""
         if path not in self._may_launch:
-            self._may_launch[path] = may_launch(self.data(path))
+            self._may_launch[path] = launch.may_launch(self.data(path))
         return self._may_launch[path]
 
     def _launches_inside(self, path: str) -> bool:
-        return self.may_launch(path) and _LAUNCHED_INSIDE.search(self.data(path)) is not None
+        if path not in self._launch_inside:
+            found = self.may_launch(path) and _LAUNCHED_INSIDE.search(self.data(path)) is not None
+            self._launch_inside[path] = found
+        return self._launch_inside[path]
 
     def _where(
         self, fits: Callable[[bytes, int, int], object], names: Iterable[str], words: Iterable[str], path: str
@@ -142,9 +195,8 @@ class Program:
             candidates.update(self._importing.get(word, ()), self._defining.get(word, ()))
         key = (needles, frozenset(candidates))
         if key not in self._known_places:
-            identifier = re.compile(rb"(?:%b)(?!\w)" % b"|".join(map(re.escape, needles)))
             places = {
-                found: [match.span() for match in identifier.finditer(self.data(found))]
+                found: [match.span() for match in _identifiers(needles).finditer(self.data(found))]
                 for found in sorted(candidates)
                 if any(needle in self.data(found) for needle in needles)
             }

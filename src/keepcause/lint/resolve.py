@@ -61,7 +61,7 @@ class Resolver:
         yield from self._imported(self.program.absolute(path, reference))
 
     def gives(self, path: str, reference: str) -> str:
-        """What a call of the imported function `reference` certainly gives; see `Function.gives`."""
+        """What a call of the imported function `reference` certainly gives; see `Body.gives`."""
         name = reference.rpartition(".")[2]
         if name not in self.program.generators or "(" in reference:
             return ""
@@ -72,8 +72,8 @@ class Resolver:
         summary = self.program.summary(found.path)
         if summary is None or not isinstance(found.what, Function):
             return ""
-        is_all = summary.names.get(found.what.qualname) == (f":{found.what.qualname}",)
-        return found.what.gives if is_all else ""
+        is_all = summary.meaning(found.what.qualname) == (f":{found.what.qualname}",)
+        return found.what.body.gives if is_all else ""
 
     def _imported(self, dotted: str) -> Iterator[Located]:
         tokens = _TOKEN.findall(dotted)
@@ -94,18 +94,19 @@ class Resolver:
             if any(token.endswith("()") for token in tokens[: count - 1]):
                 continue
             qualname = ".".join(plain[:count])
-            definitions: tuple[Function | Class, ...] = (*summary.functions, *summary.classes)
-            found = [Located(path, d) for d in definitions if d.qualname == qualname and d.line]
+            definitions = (*summary.functions_called(qualname), *summary.classes_called(qualname))
+            found = [Located(path, definition) for definition in definitions]
             if found:
                 for definition in found:
                     yield from self._member(definition, tokens[count - 1].endswith("()"), tokens[count:])
                 return
         head, *rest = tokens
         calls = head[len(plain[0]) :]
-        for meaning in summary.names.get(plain[0], ()):
+        meanings = summary.meaning(plain[0])
+        for meaning in meanings:
             if meaning != f":{plain[0]}":
                 yield from self.resolve(path, ".".join([f"{meaning}{calls}", *rest]))
-        if plain[0] not in summary.names:
+        if not meanings:
             for star in summary.star_imports:
                 dot = "" if star.endswith(".") else "."
                 yield from self.resolve(path, f"{star}{dot}{'.'.join(tokens)}")
@@ -130,7 +131,7 @@ class Resolver:
         if not methods:
             for holder in (definition, *self.ancestors(definition)):
                 assert isinstance(holder.what, Class)
-                for value in holder.what.attributes.get(plain, ()):
+                for value in holder.what.attribute(plain):
                     yield from self.resolve(holder.path, ".".join([f"{value}{name[len(plain) :]}", *others]))
 
     def _lookup(self, owner: Located, name: str) -> list[Located]:
@@ -143,12 +144,12 @@ class Resolver:
         summary = self.program.summary(owner.path)
         assert isinstance(owner.what, Class)
         qualname = f"{owner.what.qualname}.{name}"
-        return [Located(owner.path, f) for f in summary.functions if f.qualname == qualname] if summary else []
+        return [Located(owner.path, f) for f in summary.functions_called(qualname)] if summary else []
 
     def class_of(self, path: str, qualname: str) -> Class | None:
         """The class `qualname` of the file at `path`; None where there is none."""
         summary = self.program.summary(path) if qualname else None
-        return next((c for c in summary.classes if c.qualname == qualname), None) if summary else None
+        return next(iter(summary.classes_called(qualname)), None) if summary else None
 
     # Classes
 

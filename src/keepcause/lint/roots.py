@@ -44,15 +44,14 @@ class Roots:
         if owner is not None and self.resolver.is_actor(Located(path, owner)):
             launchers += self.program.calling_actors(function.name)
         for launcher in sorted({*launchers}):
-            summary = self.program.summary(launcher)
-            for starter in summary.functions if summary else ():
+            for starter in self.program.functions_that_launch(launcher):
                 for site in self.sites(launcher, starter):
                     if any(self.resolver.runs(launcher, reference, target) for reference in site.targets):
                         yield launcher, site
 
     def sites(self, path: str, function: Function) -> list[Launch]:
         """The launch sites in `function`, without calls of what the program knows to be no process class."""
-        return [site for site in function.launches if not site.by or self._starts_processes(path, site)]
+        return [site for site in function.body.launches if not site.by or self._starts_processes(path, site)]
 
     def _starts_processes(self, path: str, site: Launch) -> bool:
         found = [called for reference in site.by for called in self.resolver.resolve(path, reference)]
@@ -65,7 +64,7 @@ class Roots:
         if any(map(launch.PROCESS.fullmatch, self.resolver.base_names(owner))):
             return True
         built = self.resolver.resolve(owner.path, f":{owner.what.qualname}.__init__")
-        sites = [site for made in built if isinstance(made.what, Function) for site in made.what.launches]
+        sites = [site for made in built if isinstance(made.what, Function) for site in made.what.body.launches]
         return any(site.presumed or not site.by for site in sites)
 
     def named(self, path: str, function: Function) -> str:
@@ -92,7 +91,7 @@ class Roots:
 
     def driving(self, function: Function) -> str:
         """Why `function` is a parent that starts workers or waits for them, by the methods that it calls."""
-        for call in function.calls:
+        for call in function.body.calls:
             owner, _, name = call.reference.rpartition(".")
             if startup.WAITING_NAME.fullmatch(name):
                 return f"waits for readiness: {name}() at line {call.line}"

@@ -36,8 +36,8 @@ _MOST_BINDINGS = 4
 class Scopes(ScopeTree):
     """All scopes of one module, and what its expressions stand for."""
 
-    def __init__(self, tree: ast.Module) -> None:
-        super().__init__(tree)
+    def __init__(self, tree: ast.Module, *, on_demand: bool = False) -> None:
+        super().__init__(tree, on_demand=on_demand)
         self._known: dict[ast.AST, tuple[str, ...]] = {}
 
     @cached_property

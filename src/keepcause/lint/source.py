@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NEWLINE = re.compile(r"\r\n|\r|\n")
 _NEWLINE_BYTES = re.compile(rb"\r\n|\r|\n")
+_DECLARES = re.compile(r"(?:^|[:;])[ \t\f]*(?:global|nonlocal)[ \t\\]", re.MULTILINE)
 
 
 class SourceError(Exception):
@@ -112,6 +113,11 @@ class Source:
     def scopes(self) -> Scopes:
         """What each name of the file means where."""
         return Scopes(self.tree)
+
+    def outline(self) -> None:
+        """Leave functions' bodies out of `scopes` until they are entered, unless the scopes are there or need them."""
+        if "scopes" not in self.__dict__ and not _DECLARES.search(self.text):
+            self.scopes = Scopes(self.tree, on_demand=True)
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around `node`, innermost first."""

@@ -1,26 +1,34 @@
-"""Source -> definitions, calls, imports and launch sites as plain data that can be cached; standard library only."""
+"""Source -> definitions, calls, imports and launch sites, each read off when it is asked for; standard library only."""
 
 from __future__ import annotations
 
 import ast
+import bisect
 import contextlib
+import itertools
 import re
 import tokenize
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from keepcause.lint import launch
 from keepcause.lint.binding import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from keepcause.lint.binding import Scope
     from keepcause.lint.launch import Launch
     from keepcause.lint.source import Source
 
+    FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+    Assigned = Callable[[str, str], tuple[str, ...]]
+    """The qualified name of a class and the name of an attribute -> what its methods assign to that."""
+
 _MARK = re.compile(r"#\s*keepcause:\s*(?P<mark>(?:not-)?worker-init)\b")
 _ACTOR_CALL = re.compile(r"(?:\.options\(\))?\.remote(?=\(\)|$)")
+MODULE = 0
+"""The line that stands for a module's own code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +39,36 @@ class Call:
     line: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Function:
-    """A function, a method, or (line 0) a module's own code, with what it calls and launches.
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a function's own code does.
 
-    Lambdas and comprehensions belong to the function around them; nested functions stand for themselves. `mark` is
-    what a `# keepcause: worker-init` comment on the `def` line says. `raises` names exception classes. `gives` is
-    `generator` or `asynchronous generator` where that is what a call gives, else empty. `tail` is where the last
-    statement begins, inside of `with` and `try`.
+    Lambdas and comprehensions belong to the function around them; nested functions stand for themselves. `raises` names
+    exception classes. `gives` is `generator` or `asynchronous generator` where that is what a call gives, else empty.
     """
 
+    calls: tuple[Call, ...] = ()
+    launches: tuple[Launch, ...] = ()
+    raises: tuple[Call, ...] = ()
+    gives: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A function, a method, or (line 0) a module's own code.
+
+    `mark` is what a `# keepcause: worker-init` comment on the `def` line says. `tail` is where the last statement
+    begins, inside of `with` and `try`.
+    """
+
+    summary: Summary = field(repr=False)
     qualname: str
     line: int
     end_line: int
     owner: str
     decorators: tuple[str, ...]
     returns: tuple[str, ...]
-    calls: tuple[Call, ...]
-    launches: tuple[Launch, ...]
     mark: str
-    raises: tuple[Call, ...]
-    gives: str
     tail: int
 
     @property
@@ -59,32 +76,313 @@ class Function:
         """The last part of the qualified name."""
         return self.qualname.rpartition(".")[2]
 
+    @property
+    def body(self) -> Body:
+        """What it does."""
+        return self.summary.body(self.line)
+
+    def is_around(self, lines: Sequence[int]) -> bool:
+        """Whether one of `lines`, sorted, is its own or of a function inside it; a module has all lines."""
+        if self.line == MODULE:
+            return True
+        first = bisect.bisect_left(lines, self.line)
+        return first < len(lines) and lines[first] <= self.end_line
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Class:
-    """A class: what it inherits from, and what its attributes may hold."""
+    """A class and what it inherits from."""
 
+    summary: Summary = field(repr=False)
     qualname: str
     line: int
     bases: tuple[str, ...]
     decorators: tuple[str, ...]
-    attributes: dict[str, tuple[str, ...]]
+
+    def attribute(self, name: str) -> tuple[str, ...]:
+        """What its attribute `name` may hold, by all that its file says."""
+        return self.summary.assigned(self.qualname, name) or self.summary.declared(self.line, name)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Summary:
-    """What other modules, and the graph, need to know of one file."""
+    """What other modules, and the graph, need to know of one file.
 
-    functions: tuple[Function, ...]
-    classes: tuple[Class, ...]
-    names: dict[str, tuple[str, ...]]
-    """What each module-level name stands for."""
-    star_imports: tuple[str, ...]
+    Only the functions that are asked about are walked; what is defined inside of a function is known from then on.
+    """
+
+    def __init__(self, read: Callable[[], Source]) -> None:
+        """`read` parses the file, once more after each `release`; raises what it raises."""
+        self._read = read
+        self._functions: dict[int, Function] = {}
+        self._classes: dict[int, Class] = {}
+        self._walked: set[int] = set()
+        self._bodies: dict[int, Body] = {}
+        self._assigned: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._declared: dict[tuple[int, str], tuple[str, ...]] = {}
+        self._meanings: dict[str, tuple[str, ...]] = {}
+        self._reader: _Reader | None = None
+        self.star_imports = self._tree().scopes.stars
+        """The modules of which all names are imported."""
+
+    def release(self) -> None:
+        """Drop the tree; it is made again if something is asked that is not known yet."""
+        self._reader = None
+
+    def around(self, lines: Iterable[int]) -> list[Function]:
+        """The module, and the functions around one of `lines`, by line."""
+        lines = sorted(lines)
+        if any(self._functions[line].is_around(lines) for line in self._functions.keys() - self._walked):
+            self._tree(lines)
+        return [f for _, f in sorted(self._functions.items()) if f.is_around(lines)]
+
+    def functions(self) -> list[Function]:
+        """The module and all functions, by line."""
+        return self.around(range(1, len(self._tree().source.lines) + 1))
+
+    def functions_called(self, qualname: str) -> list[Function]:
+        """The functions with this qualified name, as far as they are known, by line."""
+        return [f for _, f in sorted(self._functions.items()) if f.qualname == qualname and f.line != MODULE]
+
+    def classes_called(self, qualname: str) -> list[Class]:
+        """The classes with this qualified name, as far as they are known, by line."""
+        return [c for _, c in sorted(self._classes.items()) if c.qualname == qualname]
+
+    def body(self, line: int) -> Body:
+        """What the function whose `def` is at `line` does."""
+        if line not in self._bodies:
+            self._bodies[line] = Body()
+            with _unless_too_deep():
+                self._bodies[line] = self._tree([line]).body(line, self.assigned)
+        return self._bodies[line]
+
+    def assigned(self, qualname: str, name: str) -> tuple[str, ...]:
+        """What the class `qualname` and its methods assign to the attribute `name` of an instance."""
+        key = (qualname, name)
+        if key not in self._assigned:
+            self._assigned[key] = ()
+            reader = self._tree(self._tree().lines_with(name))
+            with _unless_too_deep():
+                self._assigned[key] = tuple(dict.fromkeys(reader.assigned(qualname, name)))
+        return self._assigned[key]
+
+    def declared(self, line: int, name: str) -> tuple[str, ...]:
+        """What `name` stands for in the body of the class at `line`."""
+        key = (line, name)
+        if key not in self._declared:
+            self._declared[key] = ()  # what is made of itself means nothing
+            with _unless_too_deep():
+                self._declared[key] = tuple(dict.fromkeys(self._tree([line]).declared(line, name, self.assigned)))
+        return self._declared[key]
+
+    def meaning(self, name: str) -> tuple[str, ...]:
+        """What the module-level name `name` stands for; empty where the file does not say."""
+        if name not in self._meanings:
+            self._meanings[name] = ()
+            with _unless_too_deep():
+                self._meanings[name] = tuple(dict.fromkeys(self._tree().meaning(name, self.assigned)))
+        return self._meanings[name]
+
+    def _tree(self, lines: Sequence[int] = ()) -> _Reader:
+        """The file's tree, in which every function around one of `lines`, sorted, has been walked."""
+        reader = self._reader
+        if reader is None:
+            reader = self._reader = _Reader(self._read())
+            self._note(reader)
+        while entered := [f for f in self._functions.values() if f.is_around(lines) and reader.enter(f.line)]:
+            self._walked.update(function.line for function in entered)
+            self._note(reader)
+        return reader
+
+    def _note(self, reader: _Reader) -> None:
+        """Take over the definitions that have come to light."""
+        for found in reader.definitions(self):
+            if isinstance(found, Function):
+                self._functions.setdefault(found.line, found)
+            else:
+                self._classes.setdefault(found.line, found)
 
 
-def summarize(source: Source) -> Summary:
-    """The summary of one file."""
-    return _Summarizer(source).summary()
+def _unless_too_deep() -> contextlib.AbstractContextManager[None]:
+    """Code that is nested too deeply to be followed says nothing."""
+    return contextlib.suppress(RecursionError)
+
+
+class _Reader:
+    """A file's tree, and the scopes of what has been walked in it."""
+
+    def __init__(self, source: Source) -> None:
+        source.outline()
+        self.source = source
+        self.scopes = source.scopes
+        self._may_launch = launch.may_launch(source.data)
+        self._marks = _marks(source) if _MARK.search(source.text) else {}
+        self._inside: dict[int, Scope] = {}
+        """The scopes of the module and of the definitions that have been found, by line."""
+        self._seen = 0
+        self._entered: set[int] = set()
+        self._own: dict[Scope, list[ast.AST]] = {}
+        self._targets: dict[str, list[tuple[ast.Attribute, ast.Assign | ast.AnnAssign]]] = {}
+        self._sort(self.scopes.of)
+
+    def enter(self, line: int) -> bool:
+        """Walk the function whose `def` is at `line`; whether that was still to be done."""
+        scope = self._inside.get(line)
+        if scope is None or line in self._entered:
+            return False
+        self._entered.add(line)
+        node = scope.node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and self.scopes.is_left_out(node):
+            self._sort(self.scopes.enter(node))
+        return True
+
+    def _sort(self, nodes: Iterable[ast.AST]) -> None:
+        for node in nodes:
+            match node:
+                case ast.Call() | ast.Raise() | ast.Yield() | ast.YieldFrom():
+                    self._own.setdefault(_home(self.scopes.of[node]), []).append(node)
+                case ast.Assign(targets=targets):
+                    for target in targets:
+                        if isinstance(target, ast.Attribute):
+                            self._targets.setdefault(target.attr, []).append((target, node))
+                case ast.AnnAssign(target=ast.Attribute() as target):
+                    self._targets.setdefault(target.attr, []).append((target, node))
+
+    # Definitions
+
+    def definitions(self, summary: Summary) -> Iterator[Function | Class]:
+        """The module, functions and classes that were found since the last time."""
+        found = list(itertools.islice(self.scopes.inside.items(), self._seen, None))
+        self._seen += len(found)
+        for node, scope in found:
+            match node:
+                case ast.Module():
+                    self._inside[MODULE] = scope
+                    yield Function(summary, "<module>", MODULE, MODULE, "", (), (), "", 0)
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    self._inside[node.lineno] = scope
+                    yield self._function(node, scope, summary)
+                case ast.ClassDef():
+                    self._inside[node.lineno] = scope
+                    bases = tuple(r for base in node.bases for r in self._references(base, summary.assigned))
+                    yield Class(summary, scope.qualname, node.lineno, bases, self._decorators(node))
+
+    def _function(self, node: FunctionNode, scope: Scope, summary: Summary) -> Function:
+        parent = scope.parent
+        return Function(
+            summary,
+            scope.qualname,
+            node.lineno,
+            node.end_lineno or node.lineno,
+            parent.qualname if parent is not None and isinstance(parent.node, ast.ClassDef) else "",
+            self._decorators(node),
+            self.scopes.annotated(node.returns) if node.returns else (),
+            self._marks.get(node.lineno, ""),
+            _tail(node.body).lineno,
+        )
+
+    def _decorators(self, node: ast.ClassDef | FunctionNode) -> tuple[str, ...]:
+        return tuple(r for decorator in node.decorator_list for r in self.scopes.references(decorator))
+
+    # What they do
+
+    def body(self, line: int, assigned: Assigned) -> Body:
+        """What the function whose `def` is at `line` does; it has been walked."""
+        scope = self._inside[line]
+        own = self._own.get(scope, [])
+        calls: list[Call] = []
+        launches: list[Launch] = []
+        for call in own:
+            if isinstance(call, ast.Call):
+                found = self._references(call.func, assigned)
+                calls += [Call(reference, call.lineno) for reference in found if not reference.startswith("builtins.")]
+                if self._may_launch:
+                    launches += launch.recognise(call, lambda node: self._followed(node, assigned), self.source)
+        raises = self._raises(own, assigned) if line != MODULE else ()
+        return Body(tuple(dict.fromkeys(calls)), tuple(launches), tuple(raises), _gives(scope.node, own))
+
+    def _raises(self, own: Iterable[ast.AST], assigned: Assigned) -> Iterator[Call]:
+        """The classes that are raised, be it an instance or the class itself."""
+        for raised in own:
+            if isinstance(raised, ast.Raise) and raised.exc is not None:
+                for reference in self._references(raised.exc, assigned):
+                    yield Call(reference.removesuffix("()"), raised.lineno)
+
+    def _references(self, node: ast.AST, assigned: Assigned) -> tuple[str, ...]:
+        """What `node` stands for; a call of a ray actor or of its method counts as the plain call."""
+        found = self._followed(node, assigned)
+        return tuple(_ACTOR_CALL.sub("", r) if ".remote" in r else r for r in found)
+
+    def _followed(self, node: ast.AST, assigned: Assigned) -> tuple[str, ...]:
+        """What `node` stands for; this module's own attributes (`self.context.Process`) are followed where known."""
+        found = self.scopes.references(node)
+        if not any(reference.startswith(":") for reference in found):
+            return found
+        return tuple(followed for reference in found for followed in _follow(reference, assigned, 3))
+
+    # What attributes and names stand for
+
+    def lines_with(self, name: str) -> list[int]:
+        """The lines that hold the text `name`."""
+        return [number for number, line in enumerate(self.source.lines, 1) if name in line]
+
+    def assigned(self, qualname: str, name: str) -> Iterator[str]:
+        """What is assigned to the attribute `name` of instances of the class `qualname`, in what has been walked."""
+        places = sorted(self._targets.get(name, ()), key=lambda place: (place[0].lineno, place[0].col_offset))
+        for target, node in places:
+            if f":{qualname}()" in self.scopes.references(target.value):
+                yield from self.scopes.references(node.value) if node.value else ()
+                if isinstance(node, ast.AnnAssign):
+                    yield from self.scopes.annotated(node.annotation)
+
+    def declared(self, line: int, name: str, assigned: Assigned) -> Iterator[str]:
+        """What `name` stands for in the body of the class at `line`."""
+        bindings = self._inside[line].bindings.get(name, ())
+        for binding in bindings:
+            yield from self._references(binding.value, assigned) if binding.value is not None else ()
+        for binding in bindings:
+            up = self.scopes.parents[binding.node]
+            if isinstance(binding.node, ast.Name) and isinstance(up, ast.AnnAssign):
+                yield from self.scopes.annotated(up.annotation)
+
+    def meaning(self, name: str, assigned: Assigned) -> Iterator[str]:
+        """What the module-level name `name` stands for."""
+        for binding in self.scopes.module.bindings.get(name, ()):
+            if binding.kind is Kind.IMPORT:
+                yield binding.target
+            elif binding.kind is Kind.DEFINITION:
+                yield f":{name}"
+            elif binding.value is not None:
+                yield from self._references(binding.value, assigned)
+
+
+def _home(scope: Scope) -> Scope:
+    """The function, or the module, that runs what stands in `scope`."""
+    while scope.parent is not None and not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
+        scope = scope.parent
+    return scope
+
+
+def _follow(reference: str, assigned: Assigned, depth: int) -> Iterator[str]:
+    owner, call, rest = reference.partition("().")
+    name, dot, tail = rest.partition(".")
+    known = assigned(owner[1:], name) if depth and call and reference.startswith(":") else ()
+    for value in known:
+        yield from _follow(f"{value}{dot}{tail}", assigned, depth - 1)
+    if not known:
+        yield reference
+
+
+def _gives(node: ast.AST, own: Iterable[ast.AST]) -> str:
+    if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef):
+        decorated = not isinstance(node, ast.Module) and node.decorator_list
+        if not decorated and any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own):
+            return "asynchronous generator" if isinstance(node, ast.AsyncFunctionDef) else "generator"
+    return ""
+
+
+def _tail(block: list[ast.stmt]) -> ast.stmt:
+    last = block[-1]
+    return _tail(last.body) if isinstance(last, ast.With | ast.AsyncWith | ast.Try) else last
 
 
 def _marks(source: Source) -> dict[int, str]:
@@ -104,163 +402,3 @@ def _marks(source: Source) -> dict[int, str]:
             elif token.type not in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT):
                 start = start or token.start[0]
     return marks
-
-
-class _Summarizer:
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.scopes = source.scopes
-        self.may_launch = launch.may_launch(source.data)
-        self.attributes: dict[str, dict[str, tuple[str, ...]]] = {}
-        self.called: dict[Scope, list[ast.Call]] = {}
-        self.raised: dict[Scope, list[ast.Raise]] = {}
-        self.marks = _marks(source) if _MARK.search(source.text) else {}
-        yields = (*source.scopes.nodes.get(ast.Yield, ()), *source.scopes.nodes.get(ast.YieldFrom, ()))
-        self.yielding = {self._home(source.scopes.of[node]) for node in yields}
-
-    def summary(self) -> Summary:
-        nodes = self.scopes.nodes
-        for node in (*nodes.get(ast.Assign, ()), *nodes.get(ast.AnnAssign, ())):
-            self._note_attributes(node)
-        for call in nodes.get(ast.Call, ()):
-            assert isinstance(call, ast.Call)
-            self.called.setdefault(self._home(self.scopes.of[call]), []).append(call)
-        for raised in nodes.get(ast.Raise, ()):
-            assert isinstance(raised, ast.Raise)
-            self.raised.setdefault(self._home(self.scopes.of[raised]), []).append(raised)
-        definitions = list(self.scopes.inside.items())
-        classes = [self._class(node, scope) for node, scope in definitions if isinstance(node, ast.ClassDef)]
-        functions = [
-            self._function(node, scope)
-            for node, scope in definitions
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module)
-        ]
-        return Summary(tuple(functions), tuple(classes), self._names(), self.scopes.stars)
-
-    def _home(self, scope: Scope) -> Scope:
-        """The function, or the module, that runs what stands in `scope`."""
-        while scope.parent is not None and not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
-            scope = scope.parent
-        return scope
-
-    def _note_attributes(self, node: ast.AST) -> None:
-        """Remember what is assigned to `self.x`."""
-        targets: list[ast.expr]
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                annotation = None
-            case ast.AnnAssign(target=one, annotation=annotation, value=value):
-                targets = [one]
-            case _:
-                return
-        for target in targets:
-            if not isinstance(target, ast.Attribute):
-                continue
-            owners = [r for r in self.scopes.references(target.value) if r.startswith(":") and r.endswith("()")]
-            if not owners:
-                continue
-            values = self.scopes.references(value) if value else ()
-            if annotation is not None:
-                values += self.scopes.annotated(annotation)
-            for owner in owners if values else ():
-                known = self.attributes.setdefault(owner[1:-2], {})
-                known[target.attr] = tuple(dict.fromkeys(known.get(target.attr, ()) + values))
-
-    def references(self, node: ast.AST) -> tuple[str, ...]:
-        """What `node` stands for; a call of a ray actor or of its method counts as the plain call."""
-        found = self._resolved(node)
-        return tuple(_ACTOR_CALL.sub("", r) if ".remote" in r else r for r in found)
-
-    def _resolved(self, node: ast.AST) -> tuple[str, ...]:
-        """As `references`, with this module's own attributes (`self.context.Process`) followed where they are known."""
-        found = self.scopes.references(node)
-        if not any(reference.startswith(":") for reference in found):
-            return found
-        return tuple(followed for reference in found for followed in self._follow(reference, 3))
-
-    def _follow(self, reference: str, depth: int) -> Iterator[str]:
-        owner, call, rest = reference.partition("().")
-        name, dot, tail = rest.partition(".")
-        known = self.attributes.get(owner[1:], {}).get(name) if call and reference.startswith(":") else None
-        if known is None or depth == 0:
-            yield reference
-            return
-        for value in known:
-            yield from self._follow(f"{value}{dot}{tail}", depth - 1)
-
-    def _class(self, node: ast.ClassDef, scope: Scope) -> Class:
-        attributes = dict(self.attributes.get(scope.qualname, {}))
-        for name, bindings in scope.bindings.items():
-            values = tuple(r for b in bindings if b.value is not None for r in self.references(b.value))
-            annotations = tuple(
-                reference
-                for b in bindings
-                if isinstance(b.node, ast.Name) and isinstance(up := self.source.parents[b.node], ast.AnnAssign)
-                for reference in self.scopes.annotated(up.annotation)
-            )
-            if values or annotations:
-                attributes.setdefault(name, tuple(dict.fromkeys(values + annotations)))
-        bases = tuple(r for base in node.bases for r in self.references(base))
-        return Class(scope.qualname, node.lineno, bases, self._decorators(node), attributes)
-
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, scope: Scope) -> Function:
-        calls: list[Call] = []
-        launches: list[Launch] = []
-        for call in self.called.get(scope, []):
-            found = self.references(call.func)
-            calls += [Call(reference, call.lineno) for reference in found if not reference.startswith("builtins.")]
-            if self.may_launch:
-                launches += launch.recognise(call, self._resolved, self.source)
-        if isinstance(node, ast.Module):
-            return Function("<module>", 0, 0, "", (), (), tuple(calls), tuple(launches), "", (), "", 0)
-        returns = self.scopes.annotated(node.returns) if node.returns else ()
-        parent = scope.parent
-        owner = parent.qualname if parent is not None and isinstance(parent.node, ast.ClassDef) else ""
-        return Function(
-            scope.qualname,
-            node.lineno,
-            node.end_lineno or node.lineno,
-            owner,
-            self._decorators(node),
-            returns,
-            tuple(dict.fromkeys(calls)),
-            tuple(launches),
-            self.marks.get(node.lineno, ""),
-            tuple(self._raises(scope)),
-            self._gives(node, scope),
-            _tail(node.body).lineno,
-        )
-
-    def _gives(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> str:
-        if node.decorator_list or scope not in self.yielding:
-            return ""
-        return "asynchronous generator" if isinstance(node, ast.AsyncFunctionDef) else "generator"
-
-    def _raises(self, scope: Scope) -> Iterator[Call]:
-        """The classes that are raised, be it an instance or the class itself."""
-        for raised in self.raised.get(scope, []):
-            for reference in self.references(raised.exc) if raised.exc else ():
-                yield Call(reference.removesuffix("()"), raised.lineno)
-
-    def _decorators(self, node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
-        return tuple(r for decorator in node.decorator_list for r in self.scopes.references(decorator))
-
-    def _names(self) -> dict[str, tuple[str, ...]]:
-        names: dict[str, tuple[str, ...]] = {}
-        for name, bindings in self.scopes.module.bindings.items():
-            found: list[str] = []
-            for binding in bindings:
-                if binding.kind is Kind.IMPORT:
-                    found.append(binding.target)
-                elif binding.kind is Kind.DEFINITION:
-                    found.append(f":{name}")
-                elif binding.value is not None:
-                    found += self.references(binding.value)
-            if found:
-                names[name] = tuple(dict.fromkeys(found))
-        return names
-
-
-def _tail(block: list[ast.stmt]) -> ast.stmt:
-    last = block[-1]
-    return _tail(last.body) if isinstance(last, ast.With | ast.AsyncWith | ast.Try) else last

@@ -33,7 +33,7 @@ def functions(graph: Graph, path: Path, line: int | None) -> Iterator[str]:
     count = len(graph.program.data(name).splitlines())
     if line is not None and not 1 <= line <= count:
         raise SourceError(f"has no line {line}: its lines are 1 to {count}")
-    chosen = [graph.at(name, line)] if line else sorted(summary.functions, key=lambda function: function.line)
+    chosen = [graph.at(name, line)] if line else summary.functions()
     for function in chosen:
         if function is not None and (line or function.line):
             yield from _function(graph, name, function, line if line and line > function.line else 0)
@@ -64,7 +64,7 @@ def roots(graph: Graph, path: Path) -> Iterator[str]:
     name = _name(graph, path)
     if not graph.program.may_launch(name):
         return
-    for function in _summary(graph, path).functions:
+    for function in _summary(graph, path).functions():
         for site in graph.roots.sites(name, function):
             found = [where for reference in site.targets for where in graph.resolver.resolve(name, reference)]
             runs = ", ".join(f"{d.what.qualname} ({_place(graph, d.path, d.what.line)})" for d in found)
