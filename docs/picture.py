@@ -21,6 +21,8 @@ _CSS = {
     36: "fill:#76e3ea",
 }
 """What a terminal's style codes look like on the picture's dark ground."""
+_ENDS = {0, 22, 39}
+"""Codes after which text is plain again."""
 _WIDTH, _HEIGHT, _MARGIN = 8.4, 20, 16
 """Of a character, of a line and around the text, in pixels."""
 
@@ -62,6 +64,6 @@ def _spans(line: str) -> Iterator[str]:
             yield f'<tspan style="{style}">{part}</tspan>' if style else part
         if match:
             codes = [int(code or 0) for code in match["codes"].split(";")]
-            kept = [] if 0 in codes else [style] if style else []
-            style = ";".join([*kept, *(_CSS[code] for code in codes if code)])
+            kept = [style] if style and not _ENDS & set(codes) else []
+            style = ";".join([*kept, *(_CSS[code] for code in codes if code not in _ENDS)])
             at = match.end()
