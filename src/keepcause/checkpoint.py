@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 import re
 import sys
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from keepcause.report.text import printable
 from keepcause.runtime.checkpoint import DCPLoadError
 from keepcause.runtime.findings import ShapeConflict, TypeConflict, to_plain
-from keepcause.runtime.metadata import DAMAGED, WHOLE, Found, inspect
+from keepcause.runtime.metadata import DAMAGED, WHOLE, Found, inspect, paused_gc
 
 if TYPE_CHECKING:
     import argparse
@@ -35,10 +37,11 @@ def run(options: argparse.Namespace) -> int:
     found = inspect(options.path)
     other = None if options.against is None else inspect(options.against)
     error = None if other is None else difference(found, other)
-    if options.json:
-        _write_json(sys.stdout, found, other, error)
-    else:
-        sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(found, other, error))
+    with paused_gc():
+        if options.json:
+            _write_json(sys.stdout, found, other, error)
+        else:
+            sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(found, other, error))
     return max(_code(found), 0 if other is None else _code(other), DIFFERENT if error is not None else WELL)
 
 
@@ -88,31 +91,63 @@ def _lines(found: Found, other: Found | None, error: DCPLoadError | None) -> Ite
 
 def _tree(keys: Mapping[str, SavedKey]) -> Iterator[str]:
     """Yield a line for each module, with the bytes below it, and for each key."""
-    sums: dict[str, list[int]] = {}
-    for key, saved in keys.items():
-        at = key.find(".")
-        while at >= 0:
-            module = sums.setdefault(key[:at], [0, 0])
-            module[0] += saved.bytes
-            module[1] += 1
-            at = key.find(".", at + 1)
+    order = sorted(keys, key=_natural)
+    sizes, counts = _sums(keys, order)
     above: list[str] = []
-    for key in sorted(keys, key=_natural):
-        parts = key.split(".")
-        common = 0
-        while common < min(len(above), len(parts) - 1) and above[common] == parts[common]:
-            common += 1
-        above = parts[:-1]
-        for depth in range(common, len(above)):
-            size, count = sums[".".join(above[: depth + 1])]
-            yield f"{'  ' * (depth + 1)}{above[depth]}  ({shown_size(size)} in {count} keys)"
-        saved = keys[key]
-        yield f"{'  ' * len(parts)}{parts[-1]}  {saved}  {shown_size(saved.bytes)}"
+    last, tail = None, ""
+    for key in order:
+        *modules, name = key.split(".")
+        for depth in range(_common(above, modules), len(modules)):
+            yield f"{'  ' * (depth + 1)}{modules[depth]}  ({shown_size(sizes.pop())} in {counts.pop()} keys)"
+        above = modules
+        if last is not keys[key]:
+            last = keys[key]
+            tail = f"{last}  {shown_size(last.bytes)}"
+        yield f"{'  ' * (len(modules) + 1)}{name}  {tail}"
+
+
+def _sums(keys: Mapping[str, SavedKey], order: list[str]) -> tuple[list[int], list[int]]:
+    """Return the bytes and the number of keys below each module, the first module last."""
+    sizes: list[int] = []
+    counts: list[int] = []
+    below: list[str] = []
+    open_sizes, open_counts = [0], [0]  # of the whole, and of each module in `below`
+    for key in itertools.chain(reversed(order), [None]):
+        modules = [] if key is None else key.split(".")[:-1]
+        common = _common(below, modules)
+        for _ in range(common, len(below)):
+            sizes.append(open_sizes.pop())
+            counts.append(open_counts.pop())
+            open_sizes[-1] += sizes[-1]
+            open_counts[-1] += counts[-1]
+        opened = [0] * (len(modules) - common)
+        open_sizes += opened
+        open_counts += opened
+        below = modules
+        if key is not None:
+            open_sizes[-1] += keys[key].bytes
+            open_counts[-1] += 1
+    return sizes, counts
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    """Return how many modules both begin with."""
+    common = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        common += 1
+    return common
 
 
 def _natural(key: str) -> str:
     """Return a text that sorts as the key does when numbers in it count as such, and modules stay together."""
-    return re.sub(r"\d+", lambda number: number[0].zfill(12), key).replace(".", "\0")
+    return "\0".join(map(_natural_part, key.split(".")))
+
+
+@functools.lru_cache(65_536)
+def _natural_part(part: str) -> str:
+    return re.sub(r"\d+", lambda number: number[0].zfill(12), part)
 
 
 def shown_size(size: float) -> str:
@@ -128,10 +163,12 @@ def _write_json(stream: TextIO, found: Found, other: Found | None, error: DCPLoa
     """Write one object; the keys one by one, since there may be millions."""
     head = {"verdict": found.verdict, "step": found.step, "path": found.path, "message": str(found)}
     stream.write(json.dumps(head)[:-1] + ', "keys": {')
-    stream.writelines(
-        f"{', ' if number else ''}{json.dumps(key)}: {json.dumps(_plain(saved))}"
-        for number, (key, saved) in enumerate(found.keys.items())
-    )
+    between, last, plain = "", None, ""
+    for key, saved in found.keys.items():
+        if saved is not last:
+            last, plain = saved, json.dumps(_plain(saved))
+        stream.write(f"{between}{json.dumps(key)}: {plain}")
+        between = ", "
     tail: dict[str, Any] = {"files": _files(found)}
     if other is not None:
         tail["against"] = {"verdict": other.verdict, "path": other.path, "message": str(other)}

@@ -12,12 +12,13 @@ import shutil
 import struct
 import sys
 import time
+import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from keepcause.runtime.inert import load
+from keepcause.runtime.inert import _Quick, load
 from keepcause.runtime.machine import InertError, Machine, Record
 from keepcause.runtime.metadata import DAMAGED, WHOLE, inspect, step_of
 
@@ -341,6 +342,69 @@ def test_plain_data_of_every_protocol(protocol: int) -> None:
 
 def test_the_shortcuts_mean_what_the_single_steps_mean() -> None:
     assert flat(Machine(PICKLE, 10_000).run()) == flat(load(PICKLE))
+
+
+def many_keys(monkeypatch: pytest.MonkeyPatch, keys: int) -> bytes:
+    """A pickle as torch writes it, of classes that have only the names in common with torch's."""
+    names = {"metadata": ("Metadata", "TensorStorageMetadata", "ChunkStorageMetadata", "MetadataIndex")}
+    classes: dict[str, Any] = {}
+    torch = types.ModuleType("torch")
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    for module, held in {**names, "filesystem": ("_StorageInfo",)}.items():
+        full = f"torch.distributed.checkpoint.{module}"
+        monkeypatch.setitem(sys.modules, full, types.ModuleType(full))
+        for name in held:
+            classes[name] = type(name, (), {"__module__": full})
+            setattr(sys.modules[full], name, classes[name])
+    size = type("Size", (tuple,), {"__module__": "torch", "__reduce__": lambda self: (type(self), (tuple(self),))})
+    torch.Size = size  # type: ignore[attr-defined]
+
+    def made(kind: str, **state: Any) -> Any:
+        value = classes[kind]()
+        vars(value).update(state)
+        return value
+
+    chance, files = random.Random(keys), ("__0_0.distcp", "__1_0.distcp")
+    saved, paths, stored = {}, {}, {}
+    for number in range(keys):
+        key = f"net.{number // 4}.part{number % 4}" + "x" * chance.choice((0, 0, 0, 300))
+        shape = [chance.choice((2, 300, 70_000)) for _ in range(chance.choice((1, 1, 2, 5)))]
+        chunk = made("ChunkStorageMetadata", offsets=size([0] * len(shape)), sizes=size(shape))
+        saved[key] = made("TensorStorageMetadata", size=size(shape), chunks=[chunk])
+        paths[key] = (key,) if number % 7 else ("net", number)
+        index = made("MetadataIndex", fqn=key, index=chance.choice((None, 0, 0)), offset=size([0] * len(shape)))
+        place = made("_StorageInfo", relative_path=files[number % 2], offset=number << 21, length=1 << 21)
+        stored[index] = place
+    return pickle.dumps(made("Metadata", state_dict_metadata=saved, planner_data=paths, storage_data=stored), 4)
+
+
+def outcome(machine: Machine) -> Any:
+    """What a machine makes of its pickle, or why it refuses it."""
+    try:
+        return flat(machine.run())
+    except InertError as error:
+        return error.reason, error.name
+
+
+def test_the_shortcuts_mean_the_same_over_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = many_keys(monkeypatch, 2_500)
+    whole = outcome(Machine(data, 1_000_000))
+    assert len(whole[3][0]) == len(whole[3][2]) == 2_500
+    quick = _Quick(data, 1_000_000)
+    assert outcome(quick) == whole
+    assert quick.stored, "the shortcut was taken"
+
+
+def test_the_shortcuts_refuse_what_the_single_steps_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = many_keys(monkeypatch, 24)
+    chance = random.Random(8)
+    for _ in range(1_500):
+        changed = bytearray(data[: chance.choice((len(data), chance.randrange(len(data))))])
+        for _ in range(chance.choice((0, 1, 1, 2))):
+            changed[chance.randrange(len(changed))] = chance.choice((chance.randrange(256), *b"hjK.\x94\x8c("))
+        quick = outcome(_Quick(bytes(changed), 10_000))
+        # What pickle never fetches again the shortcuts don't keep, so they may refuse more, but never less.
+        assert quick[0] == "refused" or quick == outcome(Machine(bytes(changed), 10_000)), bytes(changed)
 
 
 def flat(value: Any) -> Any:

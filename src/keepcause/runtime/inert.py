@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
-from .machine import ITEMS, METADATA, NEVER, RECORDS, SIZE, TUPLED, InertError, Machine, Name, Record
+from .machine import ITEMS, METADATA, NEVER, PLACE, RECORDS, SIZE, TUPLED, WAITING, InertError, Machine, Name, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,24 @@ _TENSOR: Final = re.compile(
     re.DOTALL,
 )
 """A whole tensor: its properties, its size, its chunks. Tensors of the same dtype, size and sharding are the same."""
+_KEY: Final = re.compile(rb"\x8c([\x01-\x7f])([ -~]++)\x94(%b)(?=%b)" % (_GET, re.escape(_NEW)), re.DOTALL)
+"""A key and the name of what is saved under it."""
+_PATH: Final = re.compile(rb"(?:j....j....\x85\x94){1,1000}+", re.DOTALL)
+_PATHS: Final = Struct("<xIxI2x")
+"""A key and its path, which is the key alone."""
+_STORED: Final = re.compile(
+    rb"(%b%b%b)(%b)((?:%b(?:%b(?:%b)?|%b|%b)){1,4}+ub%b%b%b%b%b)(%b)(%b)(%b)ub"
+    % (
+        *(_GET, re.escape(_NEW), _GET, _GET),
+        *(_GET, _GET, _SIZE, _NUMBER, _TEXT),
+        *(_GET, re.escape(_NEW), _GET, _GET, _GET),
+        *(rb"(?:%b)" % _NUMBER, _GET, rb"(?:%b)" % _NUMBER),
+    ),
+    re.DOTALL,
+)
+"""An index and where it is stored; in most, only the key, the offset and the length are others than in the last."""
+_MOST: Final = 10_000
+"""Sequences of instructions of which it is kept what they did."""
 _TENSORS: Final = f"{METADATA}.TensorStorageMetadata"
 _SHARED: Final = frozenset({f"{METADATA}.ChunkStorageMetadata", TUPLED})
 """What many keys have the same of, so that one record stands for all."""
@@ -66,20 +85,23 @@ class _Quick(Machine):
 
     def __init__(self, data: bytes, items: int) -> None:
         super().__init__(data, items)
+        self.stepping = False
         self.tensors: dict[bytes, tuple[Record, list[Any], int]] = {}
         self.names: dict[tuple[bytes, ...], tuple[str, ...]] = {}
         self.shapes: dict[bytes, tuple[int, ...]] = {}
+        self.stored: dict[tuple[bytes, ...], tuple[Record, Record, list[Any], list[Any], int]] = {}
         self.records: dict[tuple[Name, bytes], tuple[Record, list[Any]]] = {}
 
     def _after_name(self, name: Name, at: int) -> int:
         data = self.data
         if name == _TENSORS and (tensor := _TENSOR.match(data, at)):
-            return self._tensor_of(tensor)
+            return self._pairs_from(self._tensor_of(tensor))
         if data.startswith(_NEW, at):
             state = _FLAT.match(data, at + len(_NEW))
-            return (
-                self._new(name, at) if state is None else self._known(name, state, self._pairs) or self._new(name, at)
-            )
+            end = None if state is None else self._known(name, state, self._pairs)
+            if end is None:
+                return self._new(name, at)
+            return self._pairs_from(end) if name == PLACE else end
         if name == TUPLED and data.startswith(_OLD, at) and (state := _FIELDS.match(data, at + len(_OLD))):
             return self._known(name, state, self._fields) or at
         if name == "torch.Size" and (call := _SHAPE.match(data, at)) and (shape := self._shape(call[0])) is not None:
@@ -88,13 +110,67 @@ class _Quick(Machine):
             return call.end()
         return at
 
+    def _pairs_from(self, at: int) -> int:
+        """Carry out pairs of a dict, as long as they are of one of the kinds that checkpoints have many of."""
+        data, stack = self.data, self.stack
+        while len(stack) <= WAITING and not self.stepping:
+            if stored := _STORED.match(data, at):
+                at = self._stored(stored)
+            elif (key := _KEY.match(data, at)) and len(key[2]) == key[1][0]:
+                tensor = _TENSOR.match(data, key.end())
+                name = self._fetch(key[3])
+                if tensor is None or name != _TENSORS:
+                    break
+                text = key[2].decode()
+                self.memo.append(text)
+                stack += (text, name)
+                at = self._tensor_of(tensor)
+            elif paths := _PATH.match(data, at):
+                at = self._paths(paths)
+            else:
+                break
+        return at
+
+    def _paths(self, paths: re.Match[bytes]) -> int:
+        memo = self.memo
+        for key, part in _PATHS.iter_unpack(paths[0]):
+            if memo[key] is NEVER or memo[part] is NEVER:
+                self._refuse("fetches what is written only once")
+            path = (memo[part],)
+            memo.append(path)
+            self.stack += (memo[key], path)
+        self._count((paths.end() - paths.start()) // _PATHS.size)
+        return paths.end()
+
+    def _stored(self, stored: re.Match[bytes]) -> int:
+        """Carry out such instructions the first time, and afterwards repeat what they did with the new values."""
+        head, fqn, middle, offset, name, length = stored.groups()
+        known = self.stored.get((head, middle, name))
+        if known is None:
+            memoized, left = len(self.memo), self.left
+            self._step(stored)
+            index, place = self.stack[-2:]
+            kept = self.memo[memoized:]
+            if type(index) is type(place) is Record and len(self.stored) < _MOST:
+                second = next(number for number, each in enumerate(kept) if each is place)
+                known = index, place, kept[1:second], kept[second + 1 :], left - self.left
+                self.stored[head, middle, name] = known
+            return stored.end()
+        first, last, between, behind, items = known
+        self._count(items)
+        index = Record(first.kind, (), first.names, (self._fetch(fqn), *first.values[1:]))
+        place = Record(last.kind, (), last.names, (last.values[0], _number(offset), _number(length)))
+        self.memo += (index, *between, place, *behind)
+        self.stack += (index, place)
+        return stored.end()
+
     def _tensor_of(self, tensor: re.Match[bytes]) -> int:
         """Carry out a tensor's instructions the first time that they come, and afterwards repeat what they did."""
         known = self.tensors.get(tensor[0])
         if known is None:
             memoized, left = len(self.memo), self.left
-            self._run(tensor.start(), tensor.end())
-            if len(self.tensors) < 10_000:
+            self._step(tensor)
+            if len(self.tensors) < _MOST:
                 self.tensors[tensor[0]] = self.stack[-1], self.memo[memoized:], left - self.left
         else:
             record, memoized_then, items = known
@@ -102,6 +178,12 @@ class _Quick(Machine):
             self.stack[-1] = record
             self.memo += memoized_then
         return tensor.end()
+
+    def _step(self, instructions: re.Match[bytes]) -> None:
+        """Carry out these instructions, and none behind them."""
+        self.stepping = True
+        self._run(instructions.start(), instructions.end())
+        self.stepping = False
 
     def _known(
         self, name: Name, state: re.Match[bytes], read: Callable[[Record, bytes], list[Any] | None]
@@ -117,7 +199,7 @@ class _Quick(Machine):
             if kept is None:
                 return None
             known = record, [record, NEVER, *kept]
-            if key and len(self.records) < 10_000:
+            if key and len(self.records) < _MOST:
                 self.records[key] = known
         self._count(1 + len(known[0].values))
         self.stack[-1] = known[0]
@@ -135,7 +217,7 @@ class _Quick(Machine):
         found: Any
         for _, value, size, number, text in pairs:
             if number:
-                found = int.from_bytes(number[1 + (number[0] == 0x8A) :], "little", signed=number[0] in b"J\x8a")
+                found = _number(number)
             elif not value:
                 if len(text) != text[1] + 3:
                     return None
@@ -178,3 +260,7 @@ class _Quick(Machine):
         self.memo += (self.stack[-1], NEVER)
         self.stack.append({})
         return self._mark(at + len(_NEW))
+
+
+def _number(raw: bytes) -> int:
+    return int.from_bytes(raw[1 + (raw[0] == 0x8A) :], "little", signed=raw[0] in b"J\x8a")

@@ -20,10 +20,11 @@ NESTING: Final = 100
 """Containers that may be open inside each other; a checkpoint needs fewer than 10."""
 
 METADATA: Final = "torch.distributed.checkpoint.metadata"
+PLACE: Final = "torch.distributed.checkpoint.filesystem._StorageInfo"
 RECORDS: Final = frozenset(
     {f"{METADATA}.{name}" for name in ("Metadata", "TensorStorageMetadata", "BytesStorageMetadata", "StorageMeta")}
     | {f"{METADATA}.{name}" for name in ("ChunkStorageMetadata", "TensorProperties", "MetadataIndex")}
-    | {f"{METADATA}._MEM_FORMAT_ENCODING", "torch.distributed.checkpoint.filesystem._StorageInfo"}
+    | {f"{METADATA}._MEM_FORMAT_ENCODING", PLACE}
     | {"torch.Size", "torch.serialization._get_layout"}
     | {f"{module}.{kind}Path" for module in ("pathlib", "pathlib._local") for kind in ("Posix", "PurePosix", "Windows")}
 )
@@ -53,10 +54,10 @@ class Record:
 
     __slots__ = ("args", "kind", "names", "values")
 
-    def __init__(self, kind: str, args: tuple[Any, ...]) -> None:
-        self.kind, self.args = kind, args
-        self.names: tuple[str, ...] = ()
-        self.values: tuple[Any, ...] = ()
+    def __init__(
+        self, kind: str, args: tuple[Any, ...], names: tuple[str, ...] = (), values: tuple[Any, ...] = ()
+    ) -> None:
+        self.kind, self.args, self.names, self.values = kind, args, names, values
 
     def get(self, name: str) -> Any:
         """Return what the state holds under this name, None if it doesn't."""
@@ -130,6 +131,10 @@ class Machine:
                 if data.startswith(b"\x94", at):
                     memo.append(stack[-1])
                     at += 1
+            elif code == 0x28:  # mark
+                if len(stack) > WAITING:
+                    self._too_much()
+                at = self._pairs_from(self._mark(at))
             elif code == 0x2E:  # the end
                 if len(stack) != 1:
                     self._refuse("leaves values over")
@@ -143,6 +148,10 @@ class Machine:
 
     def _after_name(self, name: Name, at: int) -> int:
         """Go on after the name of a class was put on the stack; returns where the next instruction is."""
+        return at
+
+    def _pairs_from(self, at: int) -> int:
+        """Go on where pairs of a dict may begin; returns where the next instruction is."""
         return at
 
     def _bytes(self, at: int, size: int) -> bytes:
@@ -338,7 +347,6 @@ def _short_tuple(size: int) -> Callable[[Machine, int], int]:
 
 
 _RARE: Final[dict[int, Callable[[Machine, int], int]]] = {
-    ord("("): Machine._mark,
     ord("}"): _constant(dict),
     ord("]"): _constant(list),
     ord(")"): _constant(tuple),

@@ -7,7 +7,7 @@ import gc
 import math
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -288,7 +288,7 @@ def _saved(root: Any) -> tuple[dict[str, SavedKey], _Shards, str | None]:
     """
     if not _is(root, "Metadata") or type(root.get("state_dict_metadata")) is not dict:
         raise InertError("foreign", "it holds something else than a checkpoint's metadata")
-    stored: dict[Any, int] = {}
+    keys, objects = _keys(root.get("state_dict_metadata"))
     files: dict[str, list[int]] = {}
     places = root.get("storage_data")
     for index, place in (places if type(places) is dict else {}).items():
@@ -301,12 +301,27 @@ def _saved(root: Any) -> tuple[dict[str, SavedKey], _Shards, str | None]:
         file[0] = max(file[0], offset + length)
         file[1] += 1
         fqn = index.get("fqn") if type(index) is Record else index
-        if type(fqn) is str:
-            stored[fqn] = stored.get(fqn, 0) + length
-    keys = {str(key): _key(str(key), saved, stored) for key, saved in root.get("state_dict_metadata").items()}
+        if type(fqn) is str and fqn in objects:
+            objects[fqn] += length
+    for key, size in objects.items():
+        keys[key] = replace(keys[key], bytes=size)
     version = root.get("version")
     shards = [(name, needed, count) for name, (needed, count) in sorted(files.items())]
     return keys, shards, version if type(version) is str else None
+
+
+def _keys(metadata: dict[Any, Any]) -> tuple[dict[str, SavedKey], dict[str, int]]:
+    """Return the keys, and 0 for each of those whose bytes only the place tells where they are stored."""
+    keys: dict[str, SavedKey] = {}
+    objects: dict[str, int] = {}
+    known: dict[int, SavedKey] = {}  # what is saved alike is one record
+    for key, saved in metadata.items():
+        name = str(key)
+        found = known.get(id(saved)) or _key(name, saved)
+        keys[name] = known[id(saved)] = found
+        if found.bytes == 0 and 0 not in (found.shape or ()):
+            objects[name] = 0
+    return keys, objects
 
 
 def _is(value: Any, name: str) -> bool:
@@ -317,16 +332,17 @@ def _is_place(value: Any) -> bool:
     return type(value) is Record and value.kind.endswith("._StorageInfo")
 
 
-def _key(key: str, saved: Any, stored: Mapping[str, int]) -> SavedKey:
+def _key(key: str, saved: Any) -> SavedKey:
+    """Return what is saved, with 0 bytes where that can't be reckoned."""
     if _is(saved, "BytesStorageMetadata"):
-        return SavedKey(None, None, stored.get(key, 0))
+        return SavedKey(None, None, 0)
     shape = saved.get("size") if _is(saved, "TensorStorageMetadata") else None
     if type(shape) is not tuple or not all(type(each) is int for each in shape):
         raise InertError("foreign", f"it says nothing of what is saved as {key[:200]!r}")
     properties = saved.get("properties")
     first = properties.values[0] if type(properties) is Record and properties.values else None
     dtype = str(first) if isinstance(first, str) else "unknown"
-    return SavedKey(shape, dtype, math.prod(shape) * _width(dtype) or stored.get(key, 0) * (0 not in shape))
+    return SavedKey(shape, dtype, math.prod(shape) * _width(dtype))
 
 
 def _width(dtype: str) -> int:
