@@ -114,7 +114,9 @@ def _absent(key: str, other: ast.expr, test: ast.expr, loop: ast.For, check: ast
         return FirstKey(names, keys, "", keys.unknown or unseen)
     if loop.body != [check] or len(check.body) != 1 or check.orelse or test is not check.test:
         return FirstKey(names, keys, "", "the loop does more than this check: list the keys before it")
-    if not (_again(loop.iter, source) and _is_plain(test, other)):
+    if not _is_plain(test, other):
+        return FirstKey(names, keys, "", f"`{ast.unparse(test)}` calls what may act")
+    if not _again(loop.iter, source):
         return FirstKey(names, keys, "", f"`{ast.unparse(loop.iter)}` may not give its keys twice")
     # A tuple's parentheses depend on the version of Python.
     targets = loop.target.elts if isinstance(loop.target, ast.Tuple) else [loop.target]

@@ -265,11 +265,7 @@ class Machine:
     def _update(self, items: list[Any], at: int) -> int:
         keys = items[::2]
         # Anything else may be nested so deeply that its hash alone would end the process.
-        if (
-            type(self.stack[-1]) is not dict
-            or len(items) % 2
-            or not all(type(key) in (str, int, Record) for key in keys)
-        ):
+        if type(self.stack[-1]) is not dict or len(items) % 2 or not {*map(type, keys)} <= {str, int, Record}:
             self._refuse("fills a dict in another way")
         self.stack[-1].update(zip(keys, items[1::2], strict=True))
         return at

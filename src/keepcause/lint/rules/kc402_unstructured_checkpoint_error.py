@@ -249,6 +249,8 @@ def _fix_of_first(node: ast.Raise, first: FirstKey, shown: list[_Shown], source:
         return _SHAPES
     if not first.all_of_them:
         return first.reason
+    if places := first.names & {*_PATHS, *_STEPS, *source.structured.rank_names}:
+        return f"by its name, `{min(places)}` is no key"
     for each in shown:
         if not _names([each.base]) <= first.names and (reason := _unknown(each, source)):
             return reason
