@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -123,7 +124,8 @@ class Engine:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._graphs: dict[Path, Graph] = {}
-        self._roots: dict[Path, Path] = {}
+        self._exists = functools.cache(os.path.exists)
+        self._places: dict[str, tuple[Path, str]] = {}
 
     def check(self, path: Path) -> FileReport | Trouble:
         """The findings of the file at `path`, or why it could not be checked."""
@@ -131,9 +133,9 @@ class Engine:
             data = read(path)
         except OSError as error:
             return _unreadable(path, error)
-        if not self._may_find(path, data):
-            return FileReport(path, data, ())
         try:
+            if not self._may_find(path, data):
+                return FileReport(path, data, ())
             return FileReport(path, data, tuple(self.findings(path, data)))
         except SourceError as error:
             return Trouble(str(path), error.reason, error.line)
@@ -144,14 +146,15 @@ class Engine:
         rules = self.settings.rules
         if self.settings.single_file:
             return any(rule.possible(data) for rule in rules)
-        generators = self.graph(self._root(Path(os.path.abspath(path)))).program.generators
-        return any(rule.possible_in_program(data, generators) for rule in rules)
+        root, name = self._place(path)
+        program = self.graph(root).program
+        program.hold(name, data)
+        return any(rule.possible_in_program(data, program.generators) for rule in rules)
 
     def findings(self, path: Path, data: bytes) -> list[Finding]:
         """The findings of a file whose bytes are `data`; raises SourceError where they can't be read as Python."""
-        absolute = Path(os.path.abspath(path))
-        root = self._root(absolute)
-        source = Source(data, absolute.relative_to(root).as_posix())
+        root, name = self._place(path)
+        source = Source(data, name)
         if self.settings.single_file:
             graph = Graph(Program.of_one_file(source), self.settings.declared)
             generators: frozenset[str] = frozenset()
@@ -166,11 +169,15 @@ class Engine:
             generators,
         )
 
-    def _root(self, path: Path) -> Path:
-        """The root of the program that the file at `path` belongs to, as all others of its folder do."""
-        if path.parent not in self._roots:
-            self._roots[path.parent] = program_root(path)
-        return self._roots[path.parent]
+    def _place(self, path: Path) -> tuple[Path, str]:
+        """The root of the program that the file belongs to, and the file's name below it."""
+        absolute = os.path.abspath(path)
+        folder, name = os.path.split(absolute)
+        if folder not in self._places:
+            root = program_root(Path(absolute), self._exists)
+            self._places[folder] = root, Path(folder).relative_to(root).as_posix().removeprefix(".")
+        root, below = self._places[folder]
+        return root, f"{below}/{name}" if below else name
 
     def graph(self, root: Path) -> Graph:
         """The graph of the program below `root`."""

@@ -21,34 +21,35 @@ _GIT = ("git", "-c", "core.fsmonitor=false")
 _GIT_FAILED = re.compile(r"warning: could not open directory '(?P<folder>.*)': (?P<reason>.*)")
 
 
-def read(path: Path) -> bytes:
+def read(path: Path | str) -> bytes:
     """The file's bytes; raises OSError, whose `strerror` is the reason, where it can't be read.
 
     Only regular files are opened: reading a pipe or a device may wait for ever, or act.
     """
     try:
-        mode = path.stat().st_mode
+        mode = os.stat(path).st_mode
     except FileNotFoundError as error:
-        if path.is_symlink():
+        if os.path.islink(path):
             raise FileNotFoundError(errno.ENOENT, "it is a link to nothing", str(path)) from error
         raise
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return path.read_bytes()
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
 
 
-def program_root(path: Path) -> Path:
+def program_root(path: Path, exists: Callable[[str], bool] = os.path.exists) -> Path:
     """The folder of the program that the file `path` (absolute) belongs to.
 
     It is the nearest parent with `.git`, `pyproject.toml`, `setup.cfg` or `setup.py` (the last two not in or below a
     package); where there is none, the folder above the topmost package around the file, else the file's own folder.
     """
-    packages = [folder for folder in path.parents if os.path.isfile(folder / "__init__.py")]
+    packages = [folder for folder in path.parents if exists(f"{folder}/__init__.py")]
     topmost = packages[-1] if packages else None
     for folder in path.parents:
         in_package = topmost is not None and folder.is_relative_to(topmost)
         marks = _ROOT_MARKS[:2] if in_package else _ROOT_MARKS
-        if any(os.path.exists(folder / mark) for mark in marks):
+        if any(exists(f"{folder}/{mark}") for mark in marks):
             return folder
     return topmost.parent if topmost is not None else path.parent
 

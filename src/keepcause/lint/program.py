@@ -16,7 +16,7 @@ from keepcause.lint.startup import is_test_path
 from keepcause.lint.summary import Summary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from keepcause.lint.summary import Function
 
@@ -53,6 +53,17 @@ def _lines(data: bytes, offsets: Iterable[int]) -> Iterator[int]:
         yield 1 + (len(_LINE_END.findall(data, 0, offset)) if b"\r" in data else data.count(b"\n", 0, offset))
 
 
+def _may_call(data: bytes, start: int, end: int) -> bool:
+    """Whether the name there is called, or given to what may call it."""
+    return _CALLED.match(data, end) is not None or _stands_behind(_BOUND, data, start)
+
+
+def _is_handed_on(data: bytes, start: int, end: int) -> bool:
+    """Whether the name there is started as an actor, or handed to what may start it."""
+    handed = _stands_behind(_HANDED, data, start) and not _CALL.match(data, end)
+    return handed or _STARTED.match(data, end) is not None
+
+
 def _is_renamed(data: bytes, start: int, end: int) -> bool:
     """Whether the name at `start` is not called, but given to another name."""
     return _RENAMED.match(data, end) is not None or (_stands_behind(_BOUND, data, start) and not _CALL.match(data, end))
@@ -70,6 +81,7 @@ class Program:
         """`given` holds files that are parsed already, or that do not stand on disk as they are meant."""
         self.root = root
         self.paths = tuple(sorted(paths))
+        self._listed = frozenset(self.paths)
         self._data: dict[str, bytes] = {path: source.data for path, source in (given or {}).items()}
         self._sources = dict(given or {})
         self._summaries: dict[str, Summary | None] = {}
@@ -88,6 +100,11 @@ class Program:
         """A program that is one file, named `source.path`."""
         return cls(Path(), [source.path], {source.path: source})
 
+    def hold(self, path: str, data: bytes) -> None:
+        """Take over the bytes of a file that has been read, so that it need not be read again."""
+        if path in self._listed:
+            self._data.setdefault(path, data)
+
     def offer(self, source: Source) -> None:
         """Take over a parsed file, so that it need not be parsed again, if it is what stands on disk."""
         if source.path not in self._summaries and source.data == self.data(source.path):
@@ -97,7 +114,7 @@ class Program:
         """The file's bytes; empty where it can't be read, so that other files are still linked."""
         if path not in self._data:
             try:
-                self._data[path] = read(self.root / path)
+                self._data[path] = read(f"{self.root}/{path}")
             except OSError:
                 self._data[path] = b""
         return self._data[path]
@@ -149,22 +166,18 @@ class Program:
 
     def calling(self, names: Iterable[str], words: Iterable[str], path: str) -> list[str]:
         """As `mentioning`, but only files that may call or hand on what is called so."""
-        return self._where(
-            lambda data, start, end: _CALLED.match(data, end) or _stands_behind(_BOUND, data, start), names, words, path
-        )
+        places = self._places(names, words, path)
+        return [file for file, spans in places.items() if any(_may_call(self.data(file), *span) for span in spans)]
 
     def launching(self, names: Iterable[str], words: Iterable[str], path: str) -> list[str]:
         """As `mentioning`, but only files that may launch what is called so."""
-        found = self._where(
-            lambda data, start, end: (
-                _STARTED.match(data, end) or (_stands_behind(_HANDED, data, start) and not _CALL.match(data, end))
-            ),
-            names,
-            words,
-            path,
-        )
-        inside = [file for file in self.mentioning(names, words, path) if self._launches_inside(file)]
-        return sorted(file for file in {*found, *inside} if self.may_launch(file))
+        places = self._places(names, words, path)
+        return [
+            file
+            for file, spans in places.items()
+            if self.may_launch(file)
+            and (self._launches_inside(file) or any(_is_handed_on(self.data(file), *span) for span in spans))
+        ]
 
     def calling_actors(self, method: str) -> list[str]:
         """The files that call a `method` of an actor."""
@@ -178,15 +191,8 @@ class Program:
 
     def _launches_inside(self, path: str) -> bool:
         if path not in self._launch_inside:
-            found = self.may_launch(path) and _LAUNCHED_INSIDE.search(self.data(path)) is not None
-            self._launch_inside[path] = found
+            self._launch_inside[path] = _LAUNCHED_INSIDE.search(self.data(path)) is not None
         return self._launch_inside[path]
-
-    def _where(
-        self, fits: Callable[[bytes, int, int], object], names: Iterable[str], words: Iterable[str], path: str
-    ) -> list[str]:
-        places = self._places(names, words, path)
-        return [file for file, spans in places.items() if any(fits(self.data(file), *span) for span in spans)]
 
     def _places(self, names: Iterable[str], words: Iterable[str], path: str) -> dict[str, list[tuple[int, int]]]:
         needles = tuple(name.encode() for name in names)

@@ -94,8 +94,11 @@ class Resolver:
             if any(token.endswith("()") for token in tokens[: count - 1]):
                 continue
             qualname = ".".join(plain[:count])
-            definitions = (*summary.functions_called(qualname), *summary.classes_called(qualname))
-            found = [Located(path, definition) for definition in definitions]
+            defined: list[Function | Class] = [
+                *summary.functions_called(qualname),
+                *summary.classes_called(qualname),
+            ]
+            found = [Located(path, definition) for definition in defined]
             if found:
                 for definition in found:
                     yield from self._member(definition, tokens[count - 1].endswith("()"), tokens[count:])
