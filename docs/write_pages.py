@@ -33,12 +33,13 @@ def rule_pages() -> dict[Path, str]:
     return {RULES / "README.md": _INDEX.format("\n".join(lines)), **pages}
 
 
-def check(**environment: str) -> str:
-    """The command that the picture shows, and what it prints."""
+def check(colour: str) -> str:
+    """The command that the picture shows, and what it prints where the variable `colour` is set."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
     done = subprocess.run(
         [sys.executable, "-m", "keepcause", "check"],
         cwd=SERVICE,
-        env={**os.environ, **environment},
+        env={**environment, colour: "1"},
         stdout=subprocess.PIPE,
         text=True,
         timeout=60,
@@ -48,7 +49,7 @@ def check(**environment: str) -> str:
 
 def picture() -> str:
     """The picture of the command's output in a terminal."""
-    return svg(check(FORCE_COLOR="1"))
+    return svg(check("FORCE_COLOR"))
 
 
 def main() -> None:
