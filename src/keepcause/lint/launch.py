@@ -35,15 +35,11 @@ _SIGNS = tuple(
         rb"target\s*=",
         rb"initializer\s*=",
         rb"worker_init_fn\s*=",
-        rb"spawn\s*\(",
-        rb"start_processes\s*\(",
-        rb"elastic_launch",
-        rb"_run_multiprocess",
-        rb"launch\s*\(",
-        rb"fork\s*\(",
+        rb"\((?:(?<=spawn\()|(?<=start_processes\()|(?<=launch\()|(?<=_run_multiprocess\()|(?<=fork\())",
         rb"remote\b",
     )
 )
+"""What a launch site holds; a pattern that begins with few letters, or one bracket, is quick to search for."""
 ACTOR = "?"
 """Stands in a target for an actor of unknown class."""
 _NO_PROCESSES = ("psutil.", "threading.", "multiprocessing.dummy")

@@ -31,7 +31,15 @@ _BOUND = (b"=", b"or", b"else", b"partial(", b")", b"]")
 """What stands before a name that is assigned, handed on by keyword, or bound by partial."""
 _HANDED = (b"=", b"or", b"else", b"(", b",", b")", b"]")
 """What stands before a name that is assigned or handed on in any way."""
-_LAUNCHED_INSIDE = re.compile(rb"fork\s*\(|(?:target|initializer|worker_init_fn)\s*=\s*lambda\b")
+_LAUNCHED_INSIDE = tuple(
+    re.compile(sign)
+    for sign in (
+        rb"fork\(",
+        rb"target\s*=\s*lambda\b",
+        rb"initializer\s*=\s*lambda\b",
+        rb"worker_init_fn\s*=\s*lambda\b",
+    )
+)
 """Launches that name what runs by a call."""
 _DEFINED = re.compile(rb"\bdef[ \t]+([A-Za-z_]\w*)", re.ASCII)
 _IMPORT = re.compile(rb"import[ \t(*](?:[^\n(\\]|\\\r?\n)*(?:\([^)]*\))?")
@@ -191,7 +199,8 @@ class Program:
 
     def _launches_inside(self, path: str) -> bool:
         if path not in self._launch_inside:
-            self._launch_inside[path] = _LAUNCHED_INSIDE.search(self.data(path)) is not None
+            data = self.data(path)
+            self._launch_inside[path] = any(pattern.search(data) for pattern in _LAUNCHED_INSIDE)
         return self._launch_inside[path]
 
     def _places(self, names: Iterable[str], words: Iterable[str], path: str) -> dict[str, list[tuple[int, int]]]:
