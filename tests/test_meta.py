@@ -33,7 +33,8 @@ MAY_IMPORT = {
     "config": {"lint"},
     "flake8": {"lint", "config"},
     "checkpoint": {"runtime", "report"},
-    "cli": {"lint", "config", "report", "codemod", "checkpoint", "vendor"},
+    "commands": {"lint", "config", "report", "codemod", "vendor", "commands"},
+    "cli": {"commands"},
     "vendor": set(),
     "__main__": {"cli"},
     "__init__": {"runtime"},
@@ -138,9 +139,13 @@ def test_rooms_import_only_downwards(room: str, path: Path) -> None:
     ("statement", "never"),
     [
         ("import keepcause", ["keepcause.lint", "keepcause.cli", "keepcause.codemod", "keepcause.report"]),
-        ("import keepcause.cli", ["libcst", "keepcause.codemod", "keepcause.flake8"]),
         ("import keepcause.flake8", ["libcst", "keepcause.codemod", "keepcause.cli", "keepcause.report"]),
         ("import keepcause.__main__", ["keepcause.lint", "keepcause.cli", "libcst"]),
+        ("import keepcause.cli", ["keepcause.lint", "keepcause.config", "keepcause.checkpoint"]),
+        (
+            "import keepcause.cli; keepcause.cli._parser(['check'])",
+            ["libcst", "keepcause.codemod", "keepcause.checkpoint"],
+        ),
     ],
 )
 def test_what_an_import_loads(statement: str, never: list[str]) -> None:

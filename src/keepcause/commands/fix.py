@@ -1,0 +1,83 @@
+"""The command `fix`: repair what `check` finds, or print the changes; imports the codemod and session."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from keepcause.commands import CommandError, session
+from keepcause.lint.engine import Trouble
+from keepcause.lint.finding import Safety
+from keepcause.lint.rule import all_rules, structured_codes
+from keepcause.report.text import printable, shown_path
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+_UNDECLARED = (
+    "{}: imports keepcause, but declares no dependency on it: declare it, or copy the runtime by `keepcause vendor "
+    "DIR` and name the copy's classes in [tool.keepcause], worker-init-error and checkpoint-error."
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options to its parser."""
+    session.add_options(parser)
+    parser.add_argument("--diff", action="store_true", help="print the changes as a unified diff, change nothing")
+    parser.add_argument("--unsafe-fixes", action="store_true", help="make unsafe repairs as well")
+    parser.add_argument(
+        "--structured", action="store_true", help=f"turn on {', '.join(structured_codes())} and make their repairs"
+    )
+    parser.add_argument("--show-fixes", action="store_true", help="list what is repaired in which file")
+    parser.add_argument(
+        "--exit-non-zero-on-fix", action="store_true", help="end with exit code 1 also where all was repaired"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Repair what is found; returns 1 where something is left or a diff is not empty, 2 where there was trouble."""
+    try:
+        from keepcause.codemod.apply import WriteError, diff, write
+        from keepcause.codemod.outcome import Outcome
+    except ModuleNotFoundError as error:
+        if error.name != "libcst":
+            raise
+        raise CommandError("`keepcause fix` needs LibCST: pip install 'keepcause[fix]'") from error
+    this = session.Session(options)
+    safeties = Safety if options.unsafe_fixes else (Safety.SAFE,)
+    outcome = Outcome(frozenset({*safeties, *(structured_codes() if options.structured else ())}))
+    for engine, report in this.reports():
+        try:
+            result = outcome.add(engine, report) if report.findings else report.data
+            if options.diff:
+                sys.stdout.buffer.write(diff(report.path, report.data, result))
+                sys.stdout.flush()
+            elif result != report.data:
+                write(report.path, report.data, result)
+        except RecursionError:
+            this.complain(Trouble(str(report.path), "nested too deeply to be repaired"))
+        except WriteError as error:
+            outcome.take_back(report.path, str(error))
+            this.complain(Trouble(str(report.path), f"not repaired: {error}"))
+    if not options.diff:
+        this.print(outcome.left)
+    if not options.quiet:
+        beside = sys.stderr if options.diff or this.output_format == "json" else sys.stdout
+        repaired = "can be repaired" if options.diff else "repaired"
+        if options.show_fixes:
+            beside.writelines(_fixes(outcome.repaired, repaired))
+        print(outcome.summary(repaired), file=beside)
+        for root in outcome.undeclared():
+            print(_UNDECLARED.format(printable(str(root))), file=beside)
+    counts = options.diff or options.exit_non_zero_on_fix
+    return this.exit_code(bool(outcome.left) or (counts and bool(outcome.repaired)))
+
+
+def _fixes(counts: Mapping[Path, Mapping[str, int]], repaired: str) -> Iterator[str]:
+    """The lines that name each file with the rules of which something is repaired in it."""
+    names = {rule.code: rule.name for rule in all_rules()}
+    for path, codes in counts.items():
+        yield f"{shown_path(path)}:\n"
+        yield from (f"  {count} {repaired}: {code} {names[code]}\n" for code, count in sorted(codes.items()))
