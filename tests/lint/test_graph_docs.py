@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from keepcause import cli
+from keepcause import cli, commands
 from keepcause.lint.engine import Engine, FileReport, Settings
 from keepcause.lint.finding import Grade
 from keepcause.lint.graph import LAUNCH_SITE
@@ -76,7 +76,7 @@ def test_evidence(project: Path, example: str, path: str) -> None:
 def test_what_is_cut(project: Path, example: str, reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert paths(project, example) == []
     name, _, why = reason.partition(": ")
-    assert cli.main(["trace", "example.py", "loading.py"]) == cli.CLEAN
+    assert cli.main(["trace", "example.py", "loading.py"]) == commands.CLEAN
     said = why if why.startswith("worker-init") else f"not worker-init: {why}\n"
     assert f": {name.strip('`')}\n  {said}" in capsys.readouterr().out
 
@@ -87,7 +87,7 @@ def test_sessions(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shard.py").write_text(SHARD, encoding="utf-8")
-    assert cli.main(arguments.split()) == cli.CLEAN
+    assert cli.main(arguments.split()) == commands.CLEAN
     assert capsys.readouterr().out.strip() == output.strip()
 
 

@@ -167,7 +167,7 @@ program.py:12: first
   not worker-init: declared `not-worker-init`
 
 program.py:16: second
-  not worker-init: 0 of its 1 callers are on a worker-init path
+  not worker-init: its one caller is not on a worker-init path
   its callers:
     first  program.py:13  not worker-init: declared `not-worker-init`
 

@@ -224,7 +224,10 @@ class Graph:
                 return Verdict(path, function, (nearest.depth or 0) + 1, why, nearest, callers=callers)
             if sum(verdict.final for verdict in verdicts) > len(callers) - enough:
                 break
-        why = f"{len(marked)} of its {len(callers)} callers are on a worker-init path"
+        if len(callers) == 1:
+            why = "its one caller is not on a worker-init path"
+        else:
+            why = f"{len(marked)} of its {len(callers)} callers are on a worker-init path"
         return Verdict(path, function, None, why, callers=callers, final=all(v.final for v in verdicts))
 
     def _root(self, path: str, function: Function, later: int) -> Verdict | None:

@@ -32,7 +32,7 @@ def functions(graph: Graph, path: Path, line: int | None) -> Iterator[str]:
     name, summary = _name(graph, path), _summary(graph, path)
     count = len(graph.program.data(name).splitlines())
     if line is not None and not 1 <= line <= count:
-        raise SourceError(f"has no line {line}: its lines are 1 to {count}")
+        raise SourceError(f"has no line {line}: " + (f"its lines are 1 to {count}" if count else "it is empty"))
     chosen = [graph.at(name, line)] if line else summary.functions()
     for function in chosen:
         if function is not None and (line or function.line):
