@@ -97,7 +97,7 @@ def test_findings(name: str, project: Path) -> None:
 @each_project
 def test_trace(name: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for (path, line), match in expectations(project).items():
-        assert cli.main(["trace", f"{path}:{line}"]) == cli.CLEAN
+        assert cli.main(["trace", f"{path}:{line}"]) == commands.CLEAN
         header, verdict, *rest = capsys.readouterr().out.splitlines()
         place = HEADER.fullmatch(header)
         assert place, header

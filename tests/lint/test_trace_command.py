@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from keepcause import cli
+from keepcause import cli, commands
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def declare(project: Path, *lines: str) -> None:
 
 
 def test_every_function_of_a_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["trace", "program.py"]) == cli.CLEAN
+    assert cli.main(["trace", "program.py"]) == commands.CLEAN
     assert (
         capsys.readouterr().out
         == """\
@@ -96,14 +96,14 @@ program.py:23: other
     ("line", "name"), [(1, "<module>"), (8, "enter"), (9, "enter"), (16, "second"), (20, "second")]
 )
 def test_the_function_around_a_line(project: Path, line: int, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["trace", f"program.py:{line}"]) == cli.CLEAN
+    assert cli.main(["trace", f"program.py:{line}"]) == commands.CLEAN
     out = capsys.readouterr().out
     assert re.findall(r"^program\.py:\d+: (\S+)$", out, re.MULTILINE) == [name]
 
 
 def test_several_places_and_a_name_with_a_colon(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "odd:3").write_text("def odd(): ...\n", encoding="utf-8")
-    assert cli.main(["trace", "program.py:9", str(project / "program.py:24"), "odd:3"]) == cli.CLEAN
+    assert cli.main(["trace", "program.py:9", str(project / "program.py:24"), "odd:3"]) == commands.CLEAN
     assert re.findall(r": (\S+)\n", capsys.readouterr().out) == ["enter", "other", "odd"]
 
 
@@ -128,7 +128,7 @@ def test_what_can_not_be_traced(
 ) -> None:
     if data is not None:
         (project / name.partition(":")[0]).write_bytes(data)
-    assert cli.main(["trace", name, "program.py:9"]) == cli.TROUBLE
+    assert cli.main(["trace", name, "program.py:9"]) == commands.TROUBLE
     out, err = capsys.readouterr()
     assert err.startswith(f"keepcause: {complaint}")
     assert err.count("\n") == 1
@@ -141,7 +141,7 @@ def test_launch_sites_of_a_folder(project: Path, capsys: pytest.CaptureFixture[s
     (inner / "pyproject.toml").touch()
     (inner / "program.py").write_text(PROGRAM.replace("target=enter", "target=unknown"), encoding="utf-8")
     (inner / "broken.py").write_text("Process(target=", encoding="utf-8")
-    assert cli.main(["trace", "--roots", "."]) == cli.TROUBLE
+    assert cli.main(["trace", "--roots", "."]) == commands.TROUBLE
     out, err = capsys.readouterr()
     assert (
         out
@@ -151,7 +151,7 @@ program.py:5: Process(target=enter) -> enter (program.py:8)
 """
     )
     assert err == "keepcause: inner/broken.py:1: '(' was never closed\n"
-    assert cli.main(["trace", "--roots", "inner/program.py", "nowhere"]) == cli.TROUBLE
+    assert cli.main(["trace", "--roots", "inner/program.py", "nowhere"]) == commands.TROUBLE
     out, err = capsys.readouterr()
     assert out == "inner/program.py:5: Process(target=unknown) -> unknown\n"
     assert err == "keepcause: nowhere: does not exist\n"
@@ -159,7 +159,7 @@ program.py:5: Process(target=enter) -> enter (program.py:8)
 
 def test_declared_functions_in_trace(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     declare(project, 'worker-init = ["program:other"]', 'not-worker-init = ["program.first"]')
-    assert cli.main(["trace", "program.py:12", "program.py:16", "program.py:23"]) == cli.CLEAN
+    assert cli.main(["trace", "program.py:12", "program.py:16", "program.py:23"]) == commands.CLEAN
     assert (
         capsys.readouterr().out
         == """\
@@ -177,7 +177,7 @@ program.py:23: other
 
 """
     )
-    assert cli.main(["trace", "--isolated", "program.py:12"]) == cli.CLEAN
+    assert cli.main(["trace", "--isolated", "program.py:12"]) == commands.CLEAN
     assert "worker-init (sure)" in capsys.readouterr().out
 
 
@@ -205,7 +205,7 @@ def test_declared_functions_in_check_fix_and_flake8(
         [sys.executable, "-m", "flake8", "--jobs=1", "--select=KC101", "."], capture_output=True, text=True, timeout=60
     )
     assert reported(done.stdout) == found, done.stderr
-    assert cli.main(["fix", "-q"]) == cli.CLEAN
+    assert cli.main(["fix", "-q"]) == commands.CLEAN
     repaired = path.read_text(encoding="utf-8").splitlines()
     assert [n for n, line in enumerate(repaired, 1) if "from None" not in line and "raise" in line] == found
 
