@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from keepcause import cli, config
+from keepcause import cli, commands, config
 from keepcause.lint.engine import Engine, FileReport, Settings, expand
 from keepcause.lint.finding import Grade
 from keepcause.lint.graph import LAUNCH_SITE
