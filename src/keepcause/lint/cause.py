@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import Kind
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
+from keepcause.lint.handler import SCOPES, caught_names, last_name, maker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from keepcause.lint.binding import Binding
     from keepcause.lint.source import Source
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _JUMPS = (ast.Raise, ast.Return, ast.Break, ast.Continue)
 _FRESH_NAMES = ("e", "exc", "err", "error")
@@ -68,11 +68,16 @@ def caught_at(node: ast.Raise, source: Source) -> Caught | None:
 
 def is_control_flow(node: ast.Raise, source: Source) -> bool:
     """Whether what is raised steers the program (StopIteration, CancelledError ...) rather than reports a failure."""
-    raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-    if raised is None:
+    if node.exc is None:
         return False
-    names = [_last_name(raised), *(r.removesuffix("()").rpartition(".")[2] for r in source.scopes.references(raised))]
-    return not _CONTROL_FLOW.isdisjoint(names)
+    references = source.scopes.references(maker(node.exc))
+    names = [reference.removesuffix("()").rpartition(".")[2] for reference in references]
+    return named_control_flow(node.exc) or not _CONTROL_FLOW.isdisjoint(names)
+
+
+def named_control_flow(raised: ast.expr) -> bool:
+    """Whether what is raised is called like an exception that steers the program, whatever that name means."""
+    return last_name(maker(raised)) in _CONTROL_FLOW
 
 
 def guards_an_import(handler: ast.ExceptHandler, source: Source) -> bool:
@@ -84,18 +89,12 @@ def guards_an_import(handler: ast.ExceptHandler, source: Source) -> bool:
     tried = source.parents[handler]
     assert isinstance(tried, ast.Try | ast.TryStar)
     imports = [isinstance(statement, ast.Import | ast.ImportFrom) for statement in tried.body]
-    return all(imports) or (any(imports) and all(name in _IMPORT_ERRORS for name in _caught_names(handler)))
+    return all(imports) or (any(imports) and all(name in _IMPORT_ERRORS for name in caught_names(handler)))
 
 
 def symptom(handler: ast.ExceptHandler) -> str:
     """What `handler` catches if that is only how a parent notices that a worker died; else empty."""
-    return next((name for name in _caught_names(handler) if name in _SYMPTOMS), "")
-
-
-def _caught_names(handler: ast.ExceptHandler) -> list[str]:
-    """The last names of the types that `handler` catches; one empty name for a bare `except`."""
-    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return [_last_name(kind) if kind is not None else "" for kind in caught]
+    return next((name for name in caught_names(handler) if name in _SYMPTOMS), "")
 
 
 def chain(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:
@@ -340,7 +339,7 @@ def _sets_cause(made_by: ast.expr, source: Source) -> bool:
 
 
 def _is_new(value: ast.expr, source: Source) -> bool:
-    return is_class(value.func if isinstance(value, ast.Call) else value, source)
+    return is_class(maker(value), source)
 
 
 def _is_none(value: ast.expr) -> bool:
@@ -361,15 +360,8 @@ def is_class(node: ast.expr, source: Source) -> bool:
             isinstance(definition, ast.ClassDef) and scope.qualname == reference[1:]
             for definition, scope in scopes.inside.items()
         )
-    spelled = _last_name(node).lstrip("_")
+    spelled = last_name(node).lstrip("_")
     return spelled[:1].isupper() and not spelled.isupper()
-
-
-def _last_name(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""
 
 
 def _has_traceback_text(raised: ast.expr, source: Source) -> bool:
@@ -400,7 +392,7 @@ def _given(bindings: list[Binding], source: Source) -> Iterator[ast.expr]:
 def _within_scope(node: ast.AST, source: Source) -> Iterator[ast.AST]:
     """The nodes around `node`, innermost first, up to its function or class."""
     for up in source.ancestors(node):
-        if isinstance(up, _SCOPES):
+        if isinstance(up, SCOPES):
             return
         yield up
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from keepcause.lint.source import Source
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-_NO_CONSTRUCTOR = frozenset({"typing.Generic", "typing.Protocol", "abc.ABC", "builtins.object"})
-_PLAIN = frozenset({"queue.Empty", "queue.Full", "asyncio.TimeoutError", "concurrent.futures.TimeoutError"})
+WITHOUT_CONSTRUCTOR = frozenset({"typing.Generic", "typing.Protocol", "abc.ABC", "builtins.object"})
+PLAIN = frozenset({"queue.Empty", "queue.Full", "asyncio.TimeoutError", "concurrent.futures.TimeoutError"})
 """Exceptions of the standard library that take any arguments, as Exception does."""
 _OTHERWISE_BUILT = (BaseExceptionGroup, UnicodeError, SyntaxError)
 """Builtins whose constructors want arguments of their own."""
@@ -85,9 +85,9 @@ def _collect(
     for base in node.bases:
         plain = base.value if isinstance(base, ast.Subscript) else base
         reference = source.scopes.qualified(plain) or ""
-        if reference in _NO_CONSTRUCTOR:
+        if reference in WITHOUT_CONSTRUCTOR:
             continue
-        if reference in _PLAIN and ast.unparse(plain).endswith(reference.rpartition(".")[2]):
+        if reference in PLAIN and ast.unparse(plain).endswith(reference.rpartition(".")[2]):
             builtin.append(Exception)
         elif reference.startswith("builtins.") and isinstance(plain, ast.Name):
             found = getattr(builtins, plain.id, None)

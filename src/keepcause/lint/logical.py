@@ -68,6 +68,7 @@ _LINE = re.compile(
 _WORD_BYTES = frozenset(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_"))
 _UNMATCHED = frozenset(b"%c" % character for character in b"\"'()[]{}\\")
 _INDENTED = re.compile(rb"\0([ \t\f]*+)")
+_CONTINUED = re.compile(rb"\0[ \t\f]*+\\")
 _DEFINITION = re.compile(rb"\0([ \t\f]*+)(?:async%s)?(def|class)%s([\w\x80-\xff]++)" % (BETWEEN, BETWEEN))
 
 
@@ -110,6 +111,8 @@ class LogicalLines:
             raise ValueError("holds strings or brackets that only a parser understands")
         self.code = b"\0%s\0" % b"\0".join(lines)
         """The lines, indented, each between NUL bytes."""
+        if _CONTINUED.search(self.code):
+            raise ValueError("a line begins with a continuation")
 
     def start(self, offset: int) -> int:
         """Where the line around `offset` in `code` begins: at its NUL byte."""
@@ -150,6 +153,23 @@ class LogicalLines:
                 column = min(column, outer)
                 if kind == b"def":
                     yield name
+
+    def function(self, start: int) -> bytes:
+        """The innermost function around the line at `start`, from its header on; empty where there is none."""
+        indented = _INDENTED.match(self.code, start)
+        column = _column(indented[1]) if indented else 0
+        for defined, outer, kind, _ in self._definitions:
+            if kind == b"def" and defined < start and outer < column:
+                block = self.block(defined)
+                if defined + len(block) > start:
+                    return block[1:].replace(b"\0", b"\n")
+        return b""
+
+    def block(self, start: int) -> bytes:
+        """The line that begins at `start` and those that are indented deeper behind it, each after its NUL byte."""
+        columns = ((line.start(), _column(line[1])) for line in _INDENTED.finditer(self.code, start))
+        _, column = next(columns)
+        return self.code[start : next(end for end, inner in columns if inner <= column)]
 
 
 def _column(indentation: bytes) -> int:

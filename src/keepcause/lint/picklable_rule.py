@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING, ClassVar
 
 from keepcause.lint.finding import Finding, Span
+from keepcause.lint.pickle_screen import may_lose_exception
 from keepcause.lint.pickling import fault
 from keepcause.lint.rule import Rule
 
@@ -14,13 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.source import Source
-
-_HEADER = re.compile(
-    rb"class(?:[^:#\[]|#[^\r\n]*+|\[[^\]]*+\])*?(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Empty|Full)"
-)
-"""The head of a class with a base that may be a builtin exception or another plain one."""
-_MAY_FAIL = (b"__init__", b"__new__", b"__reduce", b"dataclass")
-"""What can make such a class fail, apart from a place inside of a function."""
 
 
 class PicklableRule(Rule):
@@ -30,10 +23,8 @@ class PicklableRule(Rule):
     nodes = (ast.ClassDef,)
 
     def possible(self, data: bytes) -> bool:
-        """A file without an exception class that has a constructor, or is inside of something, has none."""
-        may_fail = any(word in data for word in _MAY_FAIL)
-        heads = (match.start() for match in _HEADER.finditer(data))
-        return any(may_fail or data[max(0, start - 1) : start] not in (b"", b"\n", b"\r") for start in heads)
+        """A file without an exception class that is local, or made by more than its builtin base, has none."""
+        return may_lose_exception(data)
 
     def judged(self, node: ast.ClassDef, source: Source, raised: str = "") -> Iterator[Finding]:
         """The finding at the head of a class that is lost."""

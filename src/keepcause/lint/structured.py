@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from keepcause.lint import cause
 from keepcause.lint.binding import Kind
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
+from keepcause.lint.handler import last_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,6 +121,7 @@ def fix(node: ast.Raise, source: Source, title: str, change: Edit, imports: tupl
 
 
 def raises(node: ast.Raise, source: Source, *classes: str) -> bool:
-    """Whether `node` raises a new exception of one of these builtin classes."""
+    """Whether `node` raises a new exception of one of these builtin classes, by its own name."""
     func = node.exc.func if isinstance(node.exc, ast.Call) else None
-    return func is not None and source.scopes.qualified(func) in [f"builtins.{name}" for name in classes]
+    name = last_name(func) if func is not None else ""
+    return func is not None and name in classes and source.scopes.qualified(func) == f"builtins.{name}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from keepcause.lint import cause
 from keepcause.lint.binding import Kind
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.screen import may_name
+from keepcause.lint.screen import may_match, may_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
 
-_FLAG, _CAUSE = "__suppress_context__", "__cause__"
+_CAUSE = "__cause__"
 _ARGUMENT = "suppress_context"
+_GIVEN = re.compile(rb"(?:__cause__|suppress_context(?:__)?)(?:[\"']|(?:[\s\\)]|#[^\r\n]*+)*+=(?!=))")
+"""One of these names where it is given a value, or in quotes, as for `setattr`."""
 
 
 class SuppressedContext(Rule):
@@ -72,8 +75,8 @@ class SuppressedContext(Rule):
     nodes = (ast.Assign, ast.Call, ast.Raise)
 
     def possible(self, data: bytes) -> bool:
-        """A file that names neither attribute, nor an argument like one, nor sets any by its name, has none."""
-        return may_name(data, _CAUSE, _ARGUMENT, "setattr")
+        """A file that gives neither attribute a value, nor an argument called like one, has none."""
+        return may_name(data, _CAUSE, _ARGUMENT) and may_match(data, _GIVEN)
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for each way to strip an exception."""
@@ -91,9 +94,9 @@ class SuppressedContext(Rule):
                 for target in targets:
                     if isinstance(target, ast.Attribute) and _strips(target.attr, value):
                         yield from self._stripped(node, target.value, source)
-            case ast.Call(func=ast.Name(id="setattr"), args=[stripped, ast.Constant(value=str(name)), value]):
+            case ast.Call(func=ast.Name(id="setattr"), args=[stripped, ast.Constant(value=str(name)) as text, value]):
                 statement = source.parents[node]
-                if _strips(name, value) and isinstance(statement, ast.Expr):
+                if _strips(name, value) and isinstance(statement, ast.Expr) and _is_spelled_out(name, text, source):
                     yield from self._stripped(statement, stripped, source)
 
     def _stripped(self, statement: ast.stmt, stripped: ast.expr, source: Source) -> Iterator[Finding]:
@@ -122,6 +125,11 @@ def _strips(attribute: str, value: ast.expr) -> bool:
         case ("__suppress_context__", ast.Constant(value=True)) | ("__cause__", ast.Constant(value=None)):
             return True
     return False
+
+
+def _is_spelled_out(name: str, text: ast.expr, source: Source) -> bool:
+    """Whether the string `text` holds `name` as it is, not put together of parts or by escapes."""
+    return name in source.text[source.slice(source.span(text))]
 
 
 def _has_cause(node: ast.Raise) -> bool:

@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING
 
 from keepcause.lint import cause
-from keepcause.lint.logical import normalized
+from keepcause.lint.handler import inside, last_name, maker
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.screen import handlers
+from keepcause.lint.screen import may_handle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
 
-_RAISE = re.compile(rb"raise(?:[ \t]|\\\n)*+[^\s;#\\]")
-_EXITS = frozenset({"builtins.SystemExit", "builtins.KeyboardInterrupt"})
+_RAISE = re.compile(rb"raise(?:[ \t\f]|\\\n)*+[^\s;#\\]")
+_EXITS = ("SystemExit", "KeyboardInterrupt")
 _STOPS = re.compile(r"_*Stop[A-Z]\w*(?<!Error)")
 """Exceptions that tell a loop to end, as StopIteration does."""
 
@@ -77,9 +77,8 @@ class UnchainedRaise(Rule):
     nodes = (ast.Raise,)
 
     def possible(self, data: bytes) -> bool:
-        """A file without a raise of something in a handler has none."""
-        plain = normalized(data)
-        return plain is None or any(_RAISE.search(handler) for handler in handlers(plain))
+        """A file without a handler that by itself seems to raise something new has none."""
+        return may_handle(data, _RAISE.search, _may_lose_cause)
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for a new exception that has no cause."""
@@ -88,16 +87,33 @@ class UnchainedRaise(Rule):
                 caught = cause.caught_at(node, source)
                 if (
                     caught is not None
+                    and _may_be_new(raised, caught.innermost)
                     and cause.is_unchained(node, caught, source)
                     and not cause.is_control_flow(node, source)
-                    and not _steers(raised, source)
+                    and not _exits(raised, source)
                     and not cause.guards_an_import(caught.innermost, source)
                 ):
                     yield self.found(node, source, cause.chain(node, caught, source))
 
 
-def _steers(raised: ast.expr, source: Source) -> bool:
-    """Whether it ends the program or a loop rather than reports a failure."""
-    made_by = raised.func if isinstance(raised, ast.Call) else raised
-    name = ast.unparse(made_by).rpartition(".")[2]
-    return not _EXITS.isdisjoint(source.scopes.references(made_by)) or _STOPS.fullmatch(name) is not None
+def _may_lose_cause(handler: ast.ExceptHandler) -> bool:
+    """Whether a raise of the handler's own, not of a handler in it, may be one that the rule reports."""
+    raises = (node for node in inside(handler, ast.ExceptHandler) if isinstance(node, ast.Raise) and not node.cause)
+    return any(node.exc is not None and _may_be_new(node.exc, handler) for node in raises)
+
+
+def _may_be_new(raised: ast.expr, handler: ast.ExceptHandler) -> bool:
+    """Whether it may be an error other than what `handler` caught, by the names that it is called."""
+    match raised:
+        case ast.Call(func=ast.Attribute(value=made, attr="with_traceback")):
+            return _may_be_new(made, handler)
+        case ast.Name(id=name) if name == handler.name:
+            return False
+    name = last_name(maker(raised))
+    return not (cause.named_control_flow(raised) or name in _EXITS or _STOPS.fullmatch(name))
+
+
+def _exits(raised: ast.expr, source: Source) -> bool:
+    """Whether it ends the program."""
+    references = source.scopes.references(maker(raised))
+    return any(reference in references for reference in (f"builtins.{name}" for name in _EXITS))

@@ -5,21 +5,35 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cache, partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from keepcause.lint.finding import Grade
+from keepcause.lint.handler import caught_names, inside, last_name, maker
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.screen import handlers
+from keepcause.lint.screen import may_handle, may_handle_in_function, may_match
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from keepcause.lint.finding import Finding
+    from keepcause.lint.screen import Parents
     from keepcause.lint.source import Source
 
-_BROAD = re.compile(rb"except(?:[\s\\]*+:|(?:[^:#]|#[^\r\n]*+)*?Exception)")
-_BROAD_TYPES = frozenset({"builtins.Exception", "builtins.BaseException"})
-_EXITS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit"})
+    Exits: TypeAlias = Callable[[ast.expr], bool]
+    """Whether calling or raising an expression ends the process."""
+    Meanings: TypeAlias = Callable[[ast.expr], tuple[str, ...]]
+    """The dotted names that an expression may stand for."""
+
+_BROAD = re.compile(rb"except(?:[\s\\]*+:|(?:[^:#]|#[^\r\n]*+)*?(?:Exception|[\[{\"']|lambda|:=))")
+"""The head of a broad handler, or one with parts in which a colon may stand."""
+_BROAD_TYPES = ("Exception", "BaseException")
+_EXITS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit", "builtins.SystemExit"})
+_EXIT_NAMES = frozenset(name.rpartition(".")[2] for name in _EXITS)
+_OTHER_NAME = re.compile(
+    rb"(?:exit|quit|SystemExit)(?![\w\x80-\xff])(?![ \t]*\()(?<!raise SystemExit)(?<!except SystemExit)"
+)
+"""One of these where it is not called, and so may get another name."""
 _HANDS_ON = re.compile(r"send\w*|put(?:_nowait)?|set_exception|set_result|write|dump|publish")
 _LOGS = re.compile(r"debug|info|warn(?:ing)?|error|critical|fatal|exception|log\w*|print\w*|write")
 _SHOWS = frozenset({"str", "repr", "type", "isinstance", "format", "getattr", "hasattr"})
@@ -28,7 +42,7 @@ _CLEANS_UP = re.compile(
     r"|flush|disconnect|deregister|unregister|del|exit|finalize|send|put|wait|teardown)\w*"
 )
 _ENDS_THE_WORKER = "ends the worker"
-_NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_ENDS_THE_FUNCTION = "ends the function"
 
 
 class SilentWorkerExit(Rule):
@@ -97,17 +111,30 @@ class SilentWorkerExit(Rule):
     nodes = (ast.ExceptHandler,)
 
     def possible(self, data: bytes) -> bool:
-        """A file without a broad handler has none."""
-        return any(_BROAD.match(handler) for handler in handlers(data))
+        """A file has none without a broad handler that seems to end something silently, alone and in its function."""
+        renamed = cache(lambda: may_match(data, _OTHER_NAME))
+
+        def may_exit(node: ast.expr) -> bool:
+            name = last_name(node)
+            return not name or name in _EXIT_NAMES or renamed()
+
+        def may_be_silent(node: ast.ExceptHandler) -> bool:
+            return _is_called_broad(node) and bool(_end(node, may_exit)) and not _hands_on(node, _spelled)
+
+        def may_be_found(node: ast.ExceptHandler, parents: Parents) -> bool:
+            return may_be_silent(node) and bool(_end_in_function(node, parents, may_exit))
+
+        return may_handle(data, _BROAD.match, may_be_silent) and may_handle_in_function(
+            data, _BROAD.match, may_be_found
+        )
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for a broad handler that keeps the exception to itself."""
         assert isinstance(node, ast.ExceptHandler)
-        function = source.function(node)
-        if function is None or not _is_broad(node, source) or not _stands_alone(node, function, source):
+        if not _is_broad(node, source):
             return
-        end = _end(node, function, source)
-        if end and not _hands_on(node, source):
+        end = _end_in_function(node, source.parents, partial(_is_exit, source=source))
+        if end and not _hands_on(node, partial(_meanings, source=source)):
             finding = replace(self._silent(node, end, source), as_last=end != _ENDS_THE_WORKER)
             yield replace(finding, at_best=Grade.POSSIBLE) if _logs_traceback(node, source) else finding
 
@@ -122,67 +149,82 @@ class SilentWorkerExit(Rule):
         return replace(finding, message=message, span=span, statement=span, function=function.lineno if function else 0)
 
 
+def _is_called_broad(node: ast.ExceptHandler) -> bool:
+    return node.type is None or any(name in _BROAD_TYPES for name in caught_names(node))
+
+
 def _is_broad(node: ast.ExceptHandler, source: Source) -> bool:
     if node.type is None:
         return True
     types = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
-    return any(source.scopes.qualified(part) in _BROAD_TYPES for part in types)
+    broad = (part for part in types if last_name(part) in _BROAD_TYPES)
+    return any(source.scopes.qualified(part) == f"builtins.{last_name(part)}" for part in broad)
 
 
-def _stands_alone(node: ast.ExceptHandler, function: ast.AST, source: Source) -> bool:
-    """Whether the `try` is a step of the function itself: in no loop that goes on, no clean-up, and none itself."""
-    tried = source.parents[node]
+def _end_in_function(node: ast.ExceptHandler, parents: Parents, exits: Exits) -> str:
+    """How the handler ends the worker or its function; empty where it does not."""
+    tried = parents[node]
     assert isinstance(tried, ast.Try | ast.TryStar)
+    function = _step_of(tried, parents)
+    end = _end(node, exits) if function else ""
+    return "" if end == _ENDS_THE_FUNCTION and not _is_last(tried, function, parents) else end
+
+
+def _step_of(tried: ast.Try | ast.TryStar, parents: Parents) -> ast.AST | None:
+    """The function that the `try` is a step of; None where it cleans up, or is in a loop, a handler or a clean-up."""
     if all(_cleans_up(statement) for statement in tried.body):
-        return False
+        return None
     child: ast.AST = tried
-    for up in source.ancestors(tried):
-        if up is function:
-            return True
+    while (up := parents.get(child)) is not None:
+        if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
+            return up
         if isinstance(up, ast.For | ast.AsyncFor | ast.While | ast.ExceptHandler):
-            return False
+            return None
         if isinstance(up, ast.Try | ast.TryStar) and child in up.finalbody:
-            return False
+            return None
         child = up
-    return False
+    return None
 
 
 def _cleans_up(statement: ast.stmt) -> bool:
     match statement:
         case ast.Expr(value=ast.Call(func=func) | ast.Await(value=ast.Call(func=func))):
-            return _CLEANS_UP.fullmatch(_last(func)) is not None
+            return _CLEANS_UP.fullmatch(last_name(func)) is not None
         case ast.If(body=body, orelse=orelse):
             return all(map(_cleans_up, (*body, *orelse)))
-    return isinstance(statement, ast.Pass | ast.Delete)
+    return isinstance(statement, ast.Pass | ast.Delete) or _is_constant(statement)
 
 
-def _end(node: ast.ExceptHandler, function: ast.FunctionDef | ast.AsyncFunctionDef, source: Source) -> str:
-    """How the handler ends the worker or its function; empty where it does not, raises, or returns a value."""
-    raises = [inner for inner in _inside(node) if isinstance(inner, ast.Raise)]
-    last = node.body[-1]
-    if any(not _is_exit(raised.exc, source) for raised in raises):
+def _end(node: ast.ExceptHandler, exits: Exits) -> str:
+    """How the handler ends the worker or, if nothing comes behind it, its function; empty where it does not."""
+    raises = (inner for inner in inside(node) if isinstance(inner, ast.Raise))
+    if any(raised.exc is None or not exits(maker(raised.exc)) for raised in raises):
         return ""
-    match last:
+    match next((statement for statement in reversed(node.body) if not _is_constant(statement)), node.body[-1]):
         case ast.Raise():
             return _ENDS_THE_WORKER
-        case ast.Expr(value=ast.Call(func=func)) if not _EXITS.isdisjoint(source.scopes.references(func)):
+        case ast.Expr(value=ast.Call(func=func)) if exits(func):
             return _ENDS_THE_WORKER
         case ast.Return(value=None | ast.Constant(value=None)):
             return "returns"
         case ast.Return() | ast.Continue() | ast.Break():
             return ""
-    return "ends the function" if _is_last(source.parents[node], function, source) else ""
+    return _ENDS_THE_FUNCTION
 
 
-def _is_exit(raised: ast.expr | None, source: Source) -> bool:
-    made_by = raised.func if isinstance(raised, ast.Call) else raised
-    return made_by is not None and "builtins.SystemExit" in source.scopes.references(made_by)
+def _is_constant(statement: ast.stmt) -> bool:
+    """Whether the statement is a string or the like alone, which does nothing."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def _is_last(statement: ast.AST, function: ast.AST, source: Source) -> bool:
+def _is_exit(node: ast.expr, source: Source) -> bool:
+    return not _EXITS.isdisjoint(source.scopes.references(node))
+
+
+def _is_last(statement: ast.AST, function: ast.AST | None, parents: Parents) -> bool:
     """Whether nothing of the function comes behind the statement."""
     while statement is not function:
-        around = source.parents[statement]
+        around = parents[statement]
         blocks = [getattr(around, name, []) for name in ("body", "orelse", "finalbody")]
         if not any(block and block[-1] is statement for block in blocks):
             return False
@@ -190,54 +232,53 @@ def _is_last(statement: ast.AST, function: ast.AST, source: Source) -> bool:
     return True
 
 
-def _inside(node: ast.ExceptHandler) -> Iterator[ast.AST]:
-    """What the handler itself runs."""
-    pending: list[ast.AST] = list(node.body)
-    while pending:
-        inner = pending.pop()
-        yield inner
-        if not isinstance(inner, _NESTED):
-            pending += ast.iter_child_nodes(inner)
-
-
-def _hands_on(node: ast.ExceptHandler, source: Source) -> bool:
+def _hands_on(node: ast.ExceptHandler, meanings: Meanings) -> bool:
     """Whether someone else gets to know of the exception."""
-    for inner in _inside(node):
+    for inner in inside(node):
         match inner:
             case ast.Call(func=func):
-                name = _last(func)
+                name = last_name(func)
                 if _HANDS_ON.fullmatch(name) and not _is_stream(func):
                     return True
                 tells = not _LOGS.fullmatch(name) and name not in _SHOWS and not _is_log(func)
                 arguments = [*inner.args, *(keyword.value for keyword in inner.keywords)]
-                if tells and any(_mentions(argument, node, source) for argument in arguments):
+                if tells and any(_mentions(argument, node, meanings) for argument in arguments):
                     return True
             case ast.Assign(value=value) | ast.AugAssign(value=value) | ast.AnnAssign(value=ast.expr() as value):
-                if _mentions(value, node, source):
+                if _mentions(value, node, meanings):
                     return True
     return False
 
 
-def _mentions(value: ast.expr, node: ast.ExceptHandler, source: Source) -> bool:
+def _mentions(value: ast.expr, node: ast.ExceptHandler, meanings: Meanings) -> bool:
     """Whether `value` holds the exception or its traceback."""
     for inner in ast.walk(value):
         if isinstance(inner, ast.Name) and inner.id == node.name:
             return True
-        references = source.scopes.references(inner.func) if isinstance(inner, ast.Call) else ()
-        if any(r.startswith("traceback.format") or r in ("sys.exc_info", "sys.exception") for r in references):
+        called = meanings(inner.func) if isinstance(inner, ast.Call) else ()
+        if any(r.startswith("traceback.format") or r in ("sys.exc_info", "sys.exception") for r in called):
             return True
     return False
 
 
+def _spelled(node: ast.expr) -> tuple[str, ...]:
+    return (ast.unparse(node),)
+
+
+def _meanings(node: ast.expr, source: Source) -> tuple[str, ...]:
+    """What `node` says, and what it means."""
+    return (*_spelled(node), *source.scopes.references(node))
+
+
 def _logs_traceback(node: ast.ExceptHandler, source: Source) -> bool:
-    for inner in _inside(node):
+    for inner in inside(node):
         if not isinstance(inner, ast.Call):
             continue
         keywords = {keyword.arg: keyword.value for keyword in inner.keywords}
         shown = keywords.get("exc_info")
         if shown is not None and not (isinstance(shown, ast.Constant) and not shown.value):
             return True
-        if _last(inner.func) == "exception" or any(
+        if last_name(inner.func) == "exception" or any(
             reference.startswith("traceback.") or reference == "sys.excepthook"
             for reference in source.scopes.references(inner.func)
         ):
@@ -251,10 +292,3 @@ def _is_log(func: ast.expr) -> bool:
 
 def _is_stream(func: ast.expr) -> bool:
     return re.fullmatch(r"sys\.(?:__)?std(?:err|out)(?:__)?\.\w+", ast.unparse(func)) is not None
-
-
-def _last(func: ast.expr) -> str:
-    match func:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""

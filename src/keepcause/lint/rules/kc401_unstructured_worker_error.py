@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from keepcause.lint import structured
 from keepcause.lint.finding import Edit, EditKind, Fix
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.screen import may_name
+from keepcause.lint.screen import may_match
 from keepcause.lint.texts import is_text
 
 if TYPE_CHECKING:
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
+
+
+_RAISES = re.compile(
+    rb"raise(?:[\s\\()]|#[^\r\n]*+|[\w\x80-\xff]++(?:[\s\\]|#[^\r\n]*+)*+\.)*?(?:RuntimeError|Exception)"
+)
 
 
 class UnstructuredWorkerError(Rule):
@@ -81,7 +87,7 @@ class UnstructuredWorkerError(Rule):
 
     def possible(self, data: bytes) -> bool:
         """A file that raises neither class has none."""
-        return may_name(data, "RuntimeError", "Exception")
+        return may_match(data, _RAISES)
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for a `RuntimeError` or `Exception` where a rank is in scope."""
