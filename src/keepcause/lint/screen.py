@@ -15,7 +15,7 @@ from keepcause.lint.logical import LogicalLines, normalized
 from keepcause.lint.source import SourceError, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     Parents = Mapping[ast.AST, ast.AST]
 
@@ -95,7 +95,8 @@ def _indented(text: str) -> str:
     return f"if 1:\n{text}" if text[:1].isspace() else text
 
 
-def _handlers(plain: bytes) -> Iterator[tuple[bytes, bytes]]:
+@functools.lru_cache(maxsize=1)
+def _handlers(plain: bytes) -> list[tuple[bytes, bytes]]:
     """The indentation and text of each handler, from `except` to where its block ends by the looks of it.
 
     Where indentation is not what it looks like, the text is all that follows.
@@ -103,6 +104,7 @@ def _handlers(plain: bytes) -> Iterator[tuple[bytes, bytes]]:
     if b"\r" in plain:
         plain = plain.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     looks_right = b"\f" not in plain
+    found = []
     for match in _EXCEPT.finditer(plain):
         start = plain.rfind(b"\n", 0, match.start()) + 1
         indentation = plain[start : match.start()]
@@ -110,7 +112,8 @@ def _handlers(plain: bytes) -> Iterator[tuple[bytes, bytes]]:
             continue
         continued = plain[max(0, start - 2) : start] == b"\\\n"
         end = _behind(len(indentation)).search(plain, match.end()) if looks_right and not continued else None
-        yield indentation, plain[match.start() : end.start() if end else len(plain)]
+        found.append((indentation, plain[match.start() : end.start() if end else len(plain)]))
+    return found
 
 
 @functools.cache

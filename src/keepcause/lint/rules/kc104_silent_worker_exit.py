@@ -119,10 +119,10 @@ class SilentWorkerExit(Rule):
             return not name or name in _EXIT_NAMES or renamed()
 
         def may_be_silent(node: ast.ExceptHandler) -> bool:
-            return _is_called_broad(node) and bool(_end(node, may_exit)) and not _hands_on(node, _spelled)
+            return _is_called_broad(node) and _end(node, may_exit) != "" and not _hands_on(node, _spelled)
 
         def may_be_found(node: ast.ExceptHandler, parents: Parents) -> bool:
-            return may_be_silent(node) and bool(_end_in_function(node, parents, may_exit))
+            return _end_in_function(node, parents, may_exit) != "" and may_be_silent(node)
 
         return may_handle(data, _BROAD.match, may_be_silent) and may_handle_in_function(
             data, _BROAD.match, may_be_found
