@@ -30,6 +30,7 @@ FOLDERS = sorted(FIXTURES.glob("KC*"))
 EXPECTATION = re.compile(r"#\s*(?P<code>KC\d+)(?:: (?P<text>.+))?")
 SAFE = frozenset({Safety.SAFE})
 EVERYTHING = frozenset(Safety)
+REVIEWING = {rule.code for rule in all_rules() if rule.reviews}
 
 each_folder = pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for folder in FOLDERS])
 each_rule = pytest.mark.parametrize("rule", all_rules(), ids=[rule.code for rule in all_rules()])
@@ -42,7 +43,9 @@ class Checked:
         (folder / "pyproject.toml").touch()
         self.path = folder / "checked.py"
         self.path.write_bytes(data)
-        self._engine = Engine(Settings(codes=frozenset({code}), single_file=True))
+        # What looks at the comments of other rules needs these, and the whole program.
+        codes = {rule.code for rule in all_rules()} if code in REVIEWING else {code}
+        self._engine = Engine(Settings(codes=frozenset(codes), single_file=code not in REVIEWING))
         report = self._engine.check(self.path)
         assert isinstance(report, FileReport), report
         self.report = report

@@ -93,6 +93,7 @@ class _Plan:
     finding: Finding
     located: tuple[Located, ...]
     imports: tuple[Edit, ...]
+    comments: tuple[Edit, ...]
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,10 @@ class _Pass:
         assert finding.fix is not None
         located: dict[tuple[Span, tuple[str | int, ...]], Located] = {}
         imports = tuple(edit for edit in finding.fix.edits if edit.kind is EditKind.ADD_IMPORT)
+        comments = tuple(edit for edit in finding.fix.edits if edit.kind is EditKind.COMMENT)
         for edit in finding.fix.edits:
+            if edit in comments:
+                continue
             if edit in imports:
                 self._import(edit)
                 continue
@@ -130,7 +134,7 @@ class _Pass:
                 raise RefusedError("another fix changes the same place in another way")
             located[place] = here or self._locate(edit)
         self._taken |= located
-        return _Plan(finding, tuple(located.values()), imports)
+        return _Plan(finding, tuple(located.values()), imports, comments)
 
     def _import(self, edit: Edit) -> None:
         """Find the place for an import; one that is new in this pass stands alone, as others may need the same line."""
@@ -174,6 +178,7 @@ class _Pass:
         located = list(dict.fromkeys(each for plan in plans for each in plan.located))
         imports = list(dict.fromkeys(edit for plan in plans for edit in plan.imports))
         added = {self._imports[edit.text] for edit in imports}
+        added |= {_in_place(self._source, edit) for plan in plans for edit in plan.comments}
         data = _spliced(self._source, sorted([*self._splices(located), *added]))
         repaired = check_text(self._source, [*(each.edit for each in located), *imports], data)
         now = self._relint(data)
@@ -199,6 +204,11 @@ class _Pass:
         return splices
 
 
+def _in_place(source: Source, edit: Edit) -> Splice:
+    place = source.slice(edit.statement)
+    return place.start, place.stop, edit.text
+
+
 def _common(one: str, two: str) -> int:
     """How many characters both texts begin with."""
     pairs = enumerate(zip(one, two, strict=False))
@@ -212,6 +222,8 @@ def _spliced(source: Source, splices: Iterable[tuple[int, int, str]]) -> bytes:
     done = 0
     try:
         for start, end, new in (*splices, (len(source.text), len(source.text), "")):
+            if start < done:
+                raise RefusedError("another fix changes the same place")
             text += source.text[done:start] + new
             data += source.data[_byte_offset(source, done) : _byte_offset(source, start)]
             data += new.encode("utf-8" if encoding == "utf-8-sig" else encoding)

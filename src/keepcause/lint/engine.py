@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepcause.lint import noqa
 from keepcause.lint.files import program_root, python_files, read
 from keepcause.lint.finding import Finding, Grade, WorkerInit
 from keepcause.lint.graph import LAUNCH_SITE, Declared, Graph
+from keepcause.lint.noqa import Suppressions
 from keepcause.lint.options import Structured
 from keepcause.lint.program import Program
 from keepcause.lint.rule import Rule, Where, all_rules
@@ -42,6 +42,11 @@ class Settings:
     def rules(self) -> tuple[Rule, ...]:
         """The rules that are on, by code."""
         return tuple(rule for rule in all_rules() if rule.code in self.codes)
+
+    @property
+    def reviewed(self) -> bool:
+        """Whether the comments that keep findings quiet are looked at, for which all evidence counts."""
+        return self.noqa and not self.single_file and any(rule.reviews for rule in self.rules)
 
 
 @dataclass(frozen=True)
@@ -81,22 +86,20 @@ def lint_source(
         where = rules[finding.code].where
         if where is not Where.EVERYWHERE:
             evidence = explain(finding, where)
-            grade = max(evidence.grade, finding.at_best, key=lambda grade: grade.doubt) if evidence else None
-            if evidence is None or grade is None or grade.doubt > settings.evidence.doubt:
+            if evidence is None:
                 continue
-            evidence = replace(evidence, grade=grade)
+            evidence = replace(evidence, grade=max(evidence.grade, finding.at_best, key=lambda grade: grade.doubt))
             finding = replace(finding, worker_init=evidence, message=f"{finding.message} ({reason(evidence)})")
         found.append(finding)
-    places = {(finding.span, finding.code) for finding in found}
-    return sorted(
-        (
-            finding
-            for finding in dict.fromkeys(found)
-            if (finding.span, rules[finding.code].unless) not in places
-            and not (settings.noqa and noqa.suppressed(finding, source.lines))
-        ),
-        key=lambda finding: (finding.span, finding.code),
-    )
+    sure = [f for f in found if f.worker_init is None or f.worker_init.grade.doubt <= settings.evidence.doubt]
+    places = {(finding.span, finding.code) for finding in sure}
+    reported = [f for f in dict.fromkeys(sure) if (f.span, rules[f.code].unless) not in places]
+    if settings.noqa and (reported or settings.reviewed):
+        suppressions = Suppressions(source.text)
+        for rule in settings.rules if settings.reviewed else ():
+            reported += rule.review(source, suppressions, found, settings.codes)
+        reported = [finding for finding in reported if not suppressions.cover(finding)]
+    return sorted(reported, key=lambda finding: (finding.span, finding.code))
 
 
 def reason(evidence: WorkerInit) -> str:
@@ -162,10 +165,11 @@ class Engine:
             graph = self.graph(root)
             generators = graph.program.generators
             source.elsewhere = partial(graph.resolver.gives, source.path)
+        least = Grade.POSSIBLE if self.settings.reviewed else self.settings.evidence
         return lint_source(
             source,
             self.settings,
-            lambda *asked: _absolute(_evidence(graph, source, self.settings.evidence, *asked), root),
+            lambda *asked: _absolute(_evidence(graph, source, least, *asked), root),
             generators,
         )
 

@@ -24,7 +24,7 @@ class Safety(enum.StrEnum):
 
 
 class EditKind(enum.StrEnum):
-    """The changes that the codemod knows; each one concerns a single statement or `except` header."""
+    """The changes that the codemod knows; each one concerns a single statement, `except` header or comment."""
 
     BIND_CAUGHT = "bind-caught"
     """`except X:` becomes `except X as TEXT:` (a bare `except:` becomes `except BaseException as TEXT:`)."""
@@ -54,6 +54,8 @@ class EditKind(enum.StrEnum):
     """The target, a call, becomes the call TEXT."""
     ADD_IMPORT = "add-import"
     """The file imports TEXT, `module:Name`, for use in the statement."""
+    COMMENT = "comment"
+    """What stands at `statement`, a comment or its whole line, becomes TEXT."""
     LIST_FIELD = "list-field"
     """The target, an f-string field `{x}`, `{x!r}` or `{x=}`, shows a list; `{x=}` keeps its label as text.
 

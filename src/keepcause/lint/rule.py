@@ -13,8 +13,9 @@ from keepcause.lint.finding import Finding, Fix
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
+    from keepcause.lint.noqa import Suppressions
     from keepcause.lint.source import Source
 
 
@@ -44,6 +45,8 @@ class Rule:
     on_by_default: ClassVar[bool] = True
     structured: ClassVar[bool] = False
     """Whether `fix --structured` turns the rule on and makes its fixes."""
+    reviews: ClassVar[bool] = False
+    """Whether the rule looks at the comments that keep findings quiet; see `review`."""
     fixes: ClassVar[str]
     """What the fix is, in a few words; `none` where the rule has none."""
     nodes: ClassVar[tuple[type[ast.AST], ...]]
@@ -67,6 +70,15 @@ class Rule:
         return Finding(
             code=self.code,
             message=message or self.message,
+    def review(
+        self, source: Source, suppressions: Suppressions, found: Sequence[Finding], checked: Collection[str]
+    ) -> Iterator[Finding]:
+        """What there is to say of comments that keep findings quiet.
+
+        `found` is all that the rules `checked` find in the file, suppressed or too unsure to be reported as well.
+        """
+        yield from ()
+
             span=span,
             statement=span,
             function=function.lineno if function else 0,
