@@ -1,4 +1,4 @@
-"""Write the pages that are made from the code: the rules' pages and their index, and the picture of the output."""
+"""Write the pages that are made from the code: rules and their index, configuration, and the picture of the output."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from configuration_page import configuration_page
 from picture import svg
 
 from keepcause.lint.rule import all_rules
 
 DOCS = Path(__file__).resolve().parent
 RULES = DOCS / "rules"
+CONFIGURATION = DOCS / "configuration.md"
 PICTURE = DOCS / "check.svg"
 SERVICE = DOCS.parent / "examples" / "service"
 _INDEX = """\
@@ -60,6 +62,7 @@ def main() -> None:
         stale.unlink()
     for path, text in pages.items():
         path.write_text(text, encoding="utf-8")
+    CONFIGURATION.write_text(configuration_page(), encoding="utf-8")
     PICTURE.write_text(picture(), encoding="utf-8")
 
 

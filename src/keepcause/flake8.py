@@ -6,9 +6,10 @@ import os
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import keepcause.config as configuration
+from keepcause.config import KEYS, Config, ConfigError
+from keepcause.config.layers import Layers
 from keepcause.lint.engine import lint_single_file
 from keepcause.lint.files import program_root
 from keepcause.lint.rule import all_rules
@@ -21,14 +22,15 @@ if TYPE_CHECKING:
 
     from keepcause.lint.engine import Settings
 
+_KEYS = tuple(key for key in KEYS if key.flake8)
+
 
 class Plugin:
     """Reports what one file alone proves; `keepcause check` links the whole program."""
 
     name = "keepcause"
     version = version("keepcause")
-    _named: ClassVar[frozenset[str]] = frozenset()
-    """The codes that flake8's own options name in full: only these turn on rules that are off by default."""
+    _layers: ClassVar[Layers] = Layers()
     _noqa: ClassVar[bool] = True
 
     def __init__(self, tree: ast.Module, filename: str, lines: list[str]) -> None:
@@ -37,10 +39,20 @@ class Plugin:
         self._lines = lines
 
     @classmethod
+    def add_options(cls, manager: Any) -> None:
+        """Add `--keepcause-*` options, which flake8 reads from its own configuration too."""
+        for key in _KEYS:
+            manager.add_option(f"--keepcause-{key.name}", parse_from_config=True, help=key.help)
+
+    @classmethod
     def parse_options(cls, options: argparse.Namespace) -> None:
-        """Take over what flake8 was told."""
+        """Take over what flake8 was told: it wins over `[tool.keepcause]`.
+
+        Only codes that flake8's own options name in full turn on rules that are off by default.
+        """
         named = [*(options.select or ()), *(options.extend_select or ()), *(options.enable_extensions or ())]
-        cls._named = frozenset(rule.code for rule in all_rules() if rule.code in named)
+        codes = tuple(rule.code for rule in all_rules() if rule.code in named)
+        cls._layers = Layers({"extend-select": codes, **_given(options)})
         cls._noqa = not options.disable_noqa
 
     def run(self) -> Iterator[tuple[int, int, str, type[Plugin]]]:
@@ -57,10 +69,29 @@ class Plugin:
 
     def _settings(self, path: Path) -> Settings:
         try:
-            found = configuration.nearest(path.parent)
-        except configuration.ConfigError as error:
-            from flake8.exceptions import ExecutionError  # type: ignore[import-untyped]
+            settings = self._layers.settings(path)
+        except ConfigError as error:
+            raise _stop(str(error)) from error
+        codes = frozenset() if self._layers.leaves_out(path) else settings.codes
+        return replace(settings, codes=codes, single_file=True, noqa=self._noqa)
 
-            raise ExecutionError(f"keepcause: {error}") from error  # flake8 ends with its message and no traceback
-        settings = configuration.settings(found)
-        return replace(settings, codes=settings.codes | self._named, single_file=True, noqa=self._noqa)
+
+def _given(options: argparse.Namespace) -> Config:
+    given = {}
+    for key in _KEYS:
+        option = f"keepcause-{key.name}"
+        text = getattr(options, option.replace("-", "_"))
+        if text is not None:
+            try:
+                given[key.name] = key.kind.read(key.kind.parse(text.strip()), Path.cwd())
+            except ValueError as error:
+                raise _stop(f"{option}: {error}") from error
+    return given
+
+
+def _stop(reason: str) -> Exception:
+    """What makes flake8 end with this message and no traceback."""
+    from flake8.exceptions import ExecutionError  # type: ignore[import-untyped]
+
+    error: Exception = ExecutionError(f"keepcause: {reason}")
+    return error

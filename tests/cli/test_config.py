@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import keepcause as package
-from keepcause.config import FORMATS, KEYS, ConfigError, defaults, enabled, load, nearest, overridden
+from keepcause.config import FORMATS, KEYS, ConfigError, defaults, enabled, load, overridden
+from keepcause.config.layers import Layers
 
 if TYPE_CHECKING:
     import subprocess
@@ -55,7 +56,7 @@ def configured(folder: Path, text: str) -> Path:
     [
         ("selct = []", "[tool.keepcause] has no key 'selct'; did you mean 'select'?"),
         ("single_file = true", "[tool.keepcause] has no key 'single_file'; did you mean 'single-file'?"),
-        ("x = 1", "[tool.keepcause] has no key 'x'; there are select, ignore, "),
+        ("x = 1", "[tool.keepcause] has no key 'x'; there are select, extend-select, "),
         ("select = 'KC101'", "[tool.keepcause] select: expected a list of texts, not 'KC101'"),
         ("select = [1]", "[tool.keepcause] select: expected a list of texts, not [1]"),
         ("ignore = ['KC101', 'E501']", "[tool.keepcause] ignore: no rule has the code 'E501'; there are KC101, "),
@@ -95,9 +96,7 @@ def test_no_configuration(tmp_path: Path, text: str) -> None:
 
 def test_every_key_can_be_set_to_its_default(tmp_path: Path) -> None:
     def toml(value: object) -> str:
-        return (
-            str(value).lower() if isinstance(value, bool) else repr(list(value) if isinstance(value, tuple) else value)
-        )
+        return str(value).lower() if isinstance(value, bool) else repr(value)
 
     text = "\n".join(f"{key.name} = {toml(key.default)}" for key in KEYS)
     assert load(configured(tmp_path, text)) == defaults()
@@ -107,6 +106,7 @@ def test_the_nearest_file_with_a_table_counts(tmp_path: Path) -> None:
     configured(tmp_path, "select = ['KC101']")
     (tmp_path / "a" / "b" / "c").mkdir(parents=True)
     (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\nx = 1\n")
+    nearest = Layers().at
     assert nearest(tmp_path / "a")["select"] == ("KC101",)
     configured(tmp_path / "a" / "b", "single-file = true")
     assert nearest(tmp_path / "a" / "b" / "c") == {**defaults(), "single-file": True}
@@ -122,18 +122,24 @@ def test_which_rules_are_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "select", "ignore"),
+    ("given", "select", "more", "ignore"),
     [
-        ({}, ("KC1",), ("KC2",)),
-        ({"select": ("KC201",)}, ("KC201",), ()),
-        ({"select": ("KC",)}, ("KC",), ("KC2",)),
-        ({"ignore": ("KC101",)}, ("KC1",), ("KC2", "KC101")),
-        ({"select": ("KC2",), "ignore": ("KC201",)}, ("KC2",), ("KC201",)),
+        ({}, ("KC1",), ("KC202",), ("KC2",)),
+        ({"select": ("KC201",)}, ("KC201",), (), ()),
+        ({"select": ("KC2",)}, ("KC2",), (), ()),
+        ({"select": ("KC",)}, ("KC",), (), ("KC2",)),
+        ({"extend-select": ("KC201",)}, ("KC1",), ("KC202", "KC201"), ()),
+        ({"ignore": ("KC101",)}, ("KC1",), ("KC202",), ("KC2", "KC101")),
+        ({"ignore": ("KC20",)}, ("KC1",), (), ("KC2", "KC20")),
+        ({"ignore": ("KC1",)}, (), ("KC202",), ("KC2", "KC1")),
+        ({"select": ("KC2",), "ignore": ("KC201",)}, ("KC2",), (), ("KC201",)),
     ],
 )
-def test_the_command_line_overrides(given: dict[str, object], select: object, ignore: object) -> None:
-    found = overridden({**defaults(), "select": ("KC1",), "ignore": ("KC2",)}, given)
-    assert (found["select"], found["ignore"]) == (select, ignore)
+def test_the_command_line_overrides(given: dict[str, object], select: object, more: object, ignore: object) -> None:
+    before = {**defaults(), "select": ("KC1",), "extend-select": ("KC202",), "ignore": ("KC2",)}
+    found = overridden(before, given)
+    assert (found["select"], found["extend-select"], found["ignore"]) == (select, more, ignore)
+    assert {**found, **before} == before
 
 
 def test_each_file_has_its_own(project: Path, keepcause: Run, worker: str) -> None:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from keepcause import cli, commands, config
+from keepcause import cli, commands
+from keepcause.config.layers import Layers
 from keepcause.lint.engine import Engine, FileReport, Settings, expand
 from keepcause.lint.finding import Grade
 from keepcause.lint.graph import LAUNCH_SITE
@@ -68,7 +69,7 @@ def told(evidence: WorkerInit) -> str:
 
 def engine(project: Path, evidence: Grade = Grade.POSSIBLE) -> Engine:
     """What `keepcause check --evidence possible --select KC101` checks the project with."""
-    declared = config.settings(config.nearest(project)).declared
+    declared = Layers().settings(project / "any.py").declared
     return Engine(Settings(codes=frozenset({"KC101"}), evidence=evidence, declared=declared))
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
-from keepcause import config
 from keepcause.codemod.apply import repair
+from keepcause.config.layers import Layers
 from keepcause.lint.engine import Engine, Settings
 from keepcause.lint.finding import Safety
 from keepcause.lint.rule import structured_codes
@@ -41,17 +41,23 @@ class KeepCause(CodemodCommand):
         """The repaired file; raises SkipFile where it can't be checked."""
         assert self.context.filename is not None
         path = Path(self.context.filename)
-        configured = config.nearest(path.absolute().parent)
-        engine = _engine(config.settings({**configured, "select": (*configured["select"], *self._more)}))
+        layers = _layers(self._more)
+        engine = _engine(layers.settings(path))
+        unsafe = frozenset({Safety.UNSAFE} if layers.at(path.parent)["unsafe-fixes"] else ())
         try:
             source = Source(path.read_bytes(), str(path))
             found = engine.findings(path, source.data)
         except SourceError as error:
             raise SkipFile(f"{path}: {error.reason}") from error
-        result = repair(source, found, allowed=self._allowed, relint=functools.partial(engine.findings, path))
+        result = repair(source, found, allowed=self._allowed | unsafe, relint=functools.partial(engine.findings, path))
         for left in (*result.left, *result.failed):
             self.warn(f"{path}:{left.finding.span.line}: {left.finding.code} is left: {left.reason}")
         return _Exact(tree, result.data)
+
+
+@functools.cache
+def _layers(more: tuple[str, ...]) -> Layers:
+    return Layers(more=more)
 
 
 @functools.cache

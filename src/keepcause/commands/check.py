@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from keepcause.commands import session
+from keepcause.commands.inputs import inputs
 from keepcause.lint.finding import Safety
 
 if TYPE_CHECKING:
@@ -22,20 +23,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what is found; returns 1 where something is, 2 where there was trouble."""
-    this = session.Session(options)
-    reports = [report for _, report in this.reports() if report.findings]
+    asked = inputs(options)
+    this = session.Session(options, asked.given)
+    reports = [report for _, report in this.reports(asked.paths) if report.findings]
     this.print(reports)
     findings = [finding for report in reports for finding in report.findings]
     if this.output_format != "json" and not options.quiet:
-        print(_summary(findings, this.troubled))
+        print(_summary(findings, this.troubled, this.here["unsafe-fixes"]))
     return this.exit_code(bool(findings))
 
 
-def _summary(findings: Sequence[Finding], troubled: bool) -> str:
+def _summary(findings: Sequence[Finding], troubled: bool, unsafe_too: bool) -> str:
     if not findings:
         return "Nothing found in what could be checked." if troubled else "Nothing found."
     safety = Counter(finding.fix.safety for finding in findings if finding.fix is not None)
     safe, unsafe = safety[Safety.SAFE], safety[Safety.UNSAFE]
+    if unsafe_too:
+        safe, unsafe = safe + unsafe, 0
     text = f"Found {len(findings)} finding{'s' if len(findings) > 1 else ''}."
     if safe:
         text += f" `keepcause fix` repairs {safe}."

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from keepcause.commands import CommandError, session
+from keepcause.commands.inputs import inputs
 from keepcause.lint.engine import Trouble
 from keepcause.lint.finding import Safety
 from keepcause.lint.rule import all_rules, structured_codes
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+    from typing import TextIO
+
+    from keepcause.codemod.outcome import Outcome
 
 _UNDECLARED = (
     "{}: imports keepcause, but declares no dependency on it: declare it, or copy the runtime by `keepcause vendor "
@@ -26,7 +30,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's options to its parser."""
     session.add_options(parser)
     parser.add_argument("--diff", action="store_true", help="print the changes as a unified diff, change nothing")
-    parser.add_argument("--unsafe-fixes", action="store_true", help="make unsafe repairs as well")
     parser.add_argument(
         "--structured", action="store_true", help=f"turn on {', '.join(structured_codes())} and make their repairs"
     )
@@ -45,15 +48,19 @@ def run(options: argparse.Namespace) -> int:
         if error.name != "libcst":
             raise
         raise CommandError("`keepcause fix` needs LibCST: pip install 'keepcause[fix]'") from error
-    this = session.Session(options)
-    safeties = Safety if options.unsafe_fixes else (Safety.SAFE,)
+    asked = inputs(options)
+    this = session.Session(options, asked.given)
+    safeties = Safety if this.here["unsafe-fixes"] else (Safety.SAFE,)
     outcome = Outcome(frozenset({*safeties, *(structured_codes() if options.structured else ())}))
-    for engine, report in this.reports():
+    text = b"".join((asked.given or {}).values())
+    for engine, report in this.reports(asked.paths):
         try:
             result = outcome.add(engine, report) if report.findings else report.data
             if options.diff:
                 sys.stdout.buffer.write(diff(report.path, report.data, result))
                 sys.stdout.flush()
+            elif asked.given is not None:
+                text = result
             elif result != report.data:
                 write(report.path, report.data, result)
         except RecursionError:
@@ -62,17 +69,23 @@ def run(options: argparse.Namespace) -> int:
             outcome.take_back(report.path, str(error))
             this.complain(Trouble(str(report.path), f"not repaired: {error}"))
     if not options.diff:
-        this.print(outcome.left)
+        sys.stdout.buffer.write(text)
+        this.print(outcome.left, sys.stdout if asked.given is None else sys.stderr)
     if not options.quiet:
-        beside = sys.stderr if options.diff or this.output_format == "json" else sys.stdout
-        repaired = "can be repaired" if options.diff else "repaired"
-        if options.show_fixes:
-            beside.writelines(_fixes(outcome.repaired, repaired))
-        print(outcome.summary(repaired), file=beside)
-        for root in outcome.undeclared():
-            print(_UNDECLARED.format(printable(str(root))), file=beside)
+        changes_on_stdout = options.diff or asked.given is not None
+        beside = sys.stderr if changes_on_stdout or this.output_format == "json" else sys.stdout
+        _tell(outcome, options, beside)
     counts = options.diff or options.exit_non_zero_on_fix
     return this.exit_code(bool(outcome.left) or (counts and bool(outcome.repaired)))
+
+
+def _tell(outcome: Outcome, options: argparse.Namespace, stream: TextIO) -> None:
+    repaired = "can be repaired" if options.diff else "repaired"
+    if options.show_fixes:
+        stream.writelines(_fixes(outcome.repaired, repaired))
+    print(outcome.summary(repaired), file=stream)
+    for root in outcome.undeclared():
+        print(_UNDECLARED.format(printable(str(root))), file=stream)
 
 
 def _fixes(counts: Mapping[Path, Mapping[str, int]], repaired: str) -> Iterator[str]:

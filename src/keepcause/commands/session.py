@@ -2,89 +2,75 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepcause import config
-from keepcause.commands import CLEAN, FOUND, TROUBLE, CommandError, complain
-from keepcause.lint.engine import Engine, FileReport, Settings, Trouble, expand
-from keepcause.lint.finding import Grade
+from keepcause.commands import CLEAN, FOUND, TROUBLE, CommandError, complain, inputs
+from keepcause.config import ConfigError
+from keepcause.config import options as config_options
+from keepcause.config.layers import Layers
+from keepcause.lint.engine import Trouble
 from keepcause.lint.rule import structured_codes
 from keepcause.report.progress import Progress
+from keepcause.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    import argparse
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import TextIO
+
+    from keepcause.lint.engine import Engine, FileReport
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that `check` and `fix` have in common."""
-    keys = {key.name: key.help for key in config.KEYS}
-    parser.add_argument("paths", nargs="*", type=Path, default=[Path()], metavar="PATH", help="files and folders")
-    parser.add_argument("--select", type=_codes, metavar="CODES", help=keys["select"])
-    parser.add_argument("--ignore", type=_codes, metavar="CODES", help=keys["ignore"])
-    parser.add_argument("--evidence", choices=[grade.value for grade in Grade], help=keys["evidence"])
-    parser.add_argument("--single-file", action="store_true", default=None, help=keys["single-file"])
-    parser.add_argument("--isolated", action="store_true", help="read no configuration file")
-    parser.add_argument("--output-format", choices=config.FORMATS, help=keys["output-format"])
+    inputs.add_options(parser)
+    config_options.add_options(parser)
+    config_options.add_file_options(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="print findings only")
-
-
-def _codes(text: str) -> tuple[str, ...]:
-    try:
-        return config.codes([code for code in text.replace(",", " ").split() if code])
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 class Session:
     """The files that one command looks at, and the trouble that it met on the way."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, given: Mapping[Path, bytes] | None = None) -> None:
         """Raise CommandError where the configuration of the working directory can't be used."""
-        self.options = options
         self._complaints: set[str] = set()
-        self._engines: dict[Settings, Engine] = {}
         self._progress = Progress(0)
+        more = structured_codes() if getattr(options, "structured", False) else ()
+        said = config_options.given(vars(options))
         try:
-            self._here = self._configured(Path())
-        except config.ConfigError as error:
+            layers = Layers(said, file=options.config, isolated=options.isolated, more=more)
+            self.here = layers.at(Path())
+        except ConfigError as error:
             raise CommandError(str(error)) from error
+        self.run = Run(layers, given)
 
     @property
     def output_format(self) -> str:
         """How findings are printed."""
-        return str(self._here["output-format"])
+        return str(self.here["output-format"])
 
-    def print(self, reports: Sequence[FileReport]) -> None:
+    def print(self, reports: Sequence[FileReport], stream: TextIO | None = None) -> None:
         """Print findings as the output format says."""
         render = importlib.import_module(f"keepcause.report.{self.output_format}").render
-        sys.stdout.write(render(reports))
+        (stream or sys.stdout).write(render(reports))
 
-    def reports(self) -> Iterator[tuple[Engine, FileReport]]:
+    def reports(self, paths: Iterable[Path]) -> Iterator[tuple[Engine, FileReport]]:
         """Every file that could be checked, with the engine that did it."""
-        paths = list(expand(self.options.paths))
-        self._progress = Progress(len(paths))
-        for path in paths:
+        files = list(self.run.files(paths))
+        self._progress = Progress(len(files))
+        for path in files:
             self._progress.advance()
-            if isinstance(path, Trouble):
-                self.complain(path)
-                continue
-            try:
-                engine = self.engine(path.parent)
-            except config.ConfigError as error:
-                self.complain(error)
-                continue
-            report = engine.check(path)
-            if isinstance(report, Trouble):
-                self.complain(report)
+            found = path if isinstance(path, Trouble) else self.run.check(path)
+            if isinstance(found, Trouble):
+                self.complain(found)
             else:
-                if report.findings:
+                if found[1].findings:
                     self._progress.clear()
-                yield engine, report
+                yield found
         self._progress.clear()
 
     @property
@@ -92,7 +78,7 @@ class Session:
         """Whether something could not be checked or repaired."""
         return bool(self._complaints)
 
-    def complain(self, trouble: Trouble | config.ConfigError) -> None:
+    def complain(self, trouble: Trouble) -> None:
         """Say what is wrong with a path, on the error stream and once."""
         text = str(trouble)
         if text not in self._complaints:
@@ -103,16 +89,3 @@ class Session:
     def exit_code(self, found: bool) -> int:
         """The command's exit code; `found` says whether anything is left to do."""
         return TROUBLE if self.troubled else FOUND if found else CLEAN
-
-    def _configured(self, folder: Path) -> config.Config:
-        found = config.defaults() if self.options.isolated else config.nearest(Path(os.path.abspath(folder)))
-        given = {key: getattr(self.options, key.replace("-", "_"), None) for key in found}
-        configured = config.overridden(found, {key: value for key, value in given.items() if value is not None})
-        if getattr(self.options, "structured", False):
-            configured["select"] = (*configured["select"], *structured_codes())
-        return configured
-
-    def engine(self, folder: Path) -> Engine:
-        """The engine for the files of `folder`; raises ConfigError."""
-        settings = config.settings(self._configured(folder))
-        return self._engines.setdefault(settings, Engine(settings))

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keepcause.commands.session import Session
-from keepcause.lint.engine import Trouble, expand
+from keepcause.config import ConfigError
+from keepcause.config.options import add_file_options
+from keepcause.lint.engine import Trouble
 from keepcause.lint.files import program_root
 from keepcause.lint.source import SourceError
 from keepcause.report import trace
@@ -22,29 +24,31 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's options to its parser."""
     parser.add_argument("paths", nargs="+", metavar="FILE[:LINE]", help="with --roots: files and folders")
     parser.add_argument("--roots", action="store_true", help="list the launch sites of the programs instead")
-    parser.add_argument("--isolated", action="store_true", help="read no configuration file")
+    add_file_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the way by which each function, or the one at the line, is reached; returns 2 where there was trouble."""
     session = Session(options)
-    for place in _places(options):
+    for place in _places(session, options):
         if isinstance(place, Trouble):
             session.complain(place)
             continue
         path, line = place
         try:
-            graph = session.engine(path.parent).graph(program_root(Path(os.path.abspath(path))))
+            graph = session.run.engine(path).graph(program_root(Path(os.path.abspath(path))))
             sys.stdout.writelines(trace.roots(graph, path) if options.roots else trace.functions(graph, path, line))
+        except ConfigError as error:
+            session.complain(Trouble(str(error.path), error.reason))
         except SourceError as error:
             session.complain(Trouble(str(path), error.reason, error.line))
     return session.exit_code(False)
 
 
-def _places(options: argparse.Namespace) -> Iterator[tuple[Path, int | None] | Trouble]:
+def _places(session: Session, options: argparse.Namespace) -> Iterator[tuple[Path, int | None] | Trouble]:
     """What is asked about: with --roots every file that the paths name, else each path with its line."""
     if options.roots:
-        for found in expand(map(Path, options.paths)):
+        for found in session.run.files(map(Path, options.paths)):
             yield found if isinstance(found, Trouble) else (found, None)
         return
     for text in options.paths:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import os
 from dataclasses import dataclass, field, replace
@@ -18,11 +19,13 @@ from keepcause.lint.options import Structured
 from keepcause.lint.program import Program
 from keepcause.lint.rule import Rule, Where, all_rules
 from keepcause.lint.source import Source, SourceError
+from keepcause.lint.startup import is_test_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     Explain = Callable[[Finding, Where], WorkerInit | None]
+    Graphs = dict[tuple[Path, Declared], Graph]
 
 _MOST_NAMES = 4
 
@@ -122,18 +125,25 @@ def _raw_findings(source: Source, rules: Iterable[Rule], generators: frozenset[s
 
 
 class Engine:
-    """Checks files under one set of settings; programs are linked once and kept."""
+    """Checks files under one set of settings; programs are linked once and kept.
 
-    def __init__(self, settings: Settings) -> None:
+    `given` texts count in place of what is on disk. Engines with the same ones may share `graphs`.
+    """
+
+    def __init__(
+        self, settings: Settings, graphs: Graphs | None = None, given: Mapping[Path, bytes] | None = None
+    ) -> None:
         self.settings = settings
-        self._graphs: dict[Path, Graph] = {}
+        self._graphs: Graphs = {} if graphs is None else graphs
+        self._given = {os.path.abspath(path): data for path, data in (given or {}).items()}
         self._exists = functools.cache(os.path.exists)
         self._places: dict[str, tuple[Path, str]] = {}
 
     def check(self, path: Path) -> FileReport | Trouble:
         """The findings of the file at `path`, or why it could not be checked."""
+        data = self._given.get(os.path.abspath(path)) if self._given else None
         try:
-            data = read(path)
+            data = read(path) if data is None else data
         except OSError as error:
             return _unreadable(path, error)
         try:
@@ -185,9 +195,22 @@ class Engine:
 
     def graph(self, root: Path) -> Graph:
         """The graph of the program below `root`."""
-        if root not in self._graphs:
-            self._graphs[root] = Graph(Program.at(root), self.settings.declared)
-        return self._graphs[root]
+        key = root, self.settings.declared
+        if key not in self._graphs:
+            self._graphs[key] = Graph(self._program(root), self.settings.declared)
+        return self._graphs[key]
+
+    def _program(self, root: Path) -> Program:
+        program = Program.at(root)
+        given = {}
+        for path, data in self._given.items():
+            place, name = self._place(Path(path))
+            if place == root:
+                with contextlib.suppress(SourceError):
+                    given[name] = Source(data, name)
+        if not given:
+            return program
+        return Program(root, {*program.paths, *(name for name in given if not is_test_path(name))}, given)
 
 
 def lint_single_file(source: Source, settings: Settings) -> list[Finding]:
@@ -222,24 +245,37 @@ def _absolute(evidence: WorkerInit | None, root: Path) -> WorkerInit | None:
     return replace(evidence, path=tuple(replace(step, file=str(root / step.file)) for step in evidence.path))
 
 
-def expand(paths: Iterable[Path]) -> Iterator[Path | Trouble]:
-    """The Python files that `paths` name: a file as it is, a folder by its listing; each file once."""
+def expand(
+    paths: Iterable[Path], excluded: Callable[[Path, Path], bool] = lambda path, top: False
+) -> Iterator[Path | Trouble]:
+    """The Python files that `paths` name: a file as it is, a folder by its listing; each file once.
+
+    `excluded` is asked of what lies in a folder `top` whether it is left out.
+    """
     seen: set[str] = set()
     for path in paths:
-        for found in _expand_one(path):
+        for found in _expand_one(path, excluded):
             key = str(found.path) if isinstance(found, Trouble) else os.path.abspath(found)
             if key not in seen:
                 seen.add(key)
                 yield found
 
 
-def _expand_one(path: Path) -> Iterator[Path | Trouble]:
+def _expand_one(path: Path, excluded: Callable[[Path, Path], bool]) -> Iterator[Path | Trouble]:
     if os.path.isdir(path):
         failures: list[OSError] = []
-        names = python_files(path, failures.append)
+        excluding: list[Path] = []
+
+        def left_out(inner: Path) -> bool:
+            if excluded(inner, path):
+                excluding.append(inner)
+                return True
+            return False
+
+        names = python_files(path, failures.append, left_out)
         yield from (_unreadable(error.filename, error) for error in failures)
         if not names and not failures:
-            yield Trouble(str(path), "holds no Python files")
+            yield Trouble(str(path), f"holds no Python files{' that are not excluded' if excluding else ''}")
         yield from (path / name for name in names)
     elif os.path.lexists(path):
         yield path

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Failed = Callable[[OSError], object]
+    LeftOut = Callable[[Path], bool]
 
 _ROOT_MARKS = (".git", "pyproject.toml", "setup.cfg", "setup.py")
-_SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__"})
+SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__"})
+"""Folders that are never walked."""
+_SHEBANG = re.compile(rb"#!.*\bpython[0-9.]*(?:\s|$)")
 _GIT = ("git", "-c", "core.fsmonitor=false")
 _GIT_FAILED = re.compile(r"warning: could not open directory '(?P<folder>.*)': (?P<reason>.*)")
 
@@ -54,16 +57,28 @@ def program_root(path: Path, exists: Callable[[str], bool] = os.path.exists) -> 
     return topmost.parent if topmost is not None else path.parent
 
 
-def python_files(folder: Path, failed: Failed = lambda error: None) -> list[str]:
+def python_files(
+    folder: Path, failed: Failed = lambda error: None, left_out: LeftOut = lambda path: False
+) -> list[str]:
     """The Python files below `folder`, relative to it with forward slashes, sorted.
 
     Inside a git repository git lists them, so that ignored files are left out; elsewhere, and where `folder` is itself
     ignored, the folder is walked. Links to folders are not followed. `failed` is told of each folder that can't be
-    listed.
+    listed, `left_out` is asked whether a file or folder does not count.
     """
     listed = _listed_by_git(folder, failed)
-    names = _walk(folder, failed) if listed is None else listed
-    return sorted({name for name in names if name.endswith(".py")})
+    names = _walk(folder, failed, left_out) if listed is None else listed
+    return sorted({name for name in names if name.endswith(".py") and not left_out(folder / name)})
+
+
+def says_python(path: Path) -> bool:
+    """Whether a file is Python by its name or, where that has no extension, by its first line."""
+    if path.suffix:
+        return path.suffix in (".py", ".pyi")
+    try:
+        return _SHEBANG.match(read(path)) is not None
+    except OSError:
+        return True  # whoever reads it tells what is wrong
 
 
 def _listed_by_git(folder: Path, failed: Failed) -> list[str] | None:
@@ -92,10 +107,10 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run((*_GIT, *arguments), cwd=folder, env=environment, check=False, capture_output=True)
 
 
-def _walk(folder: Path, failed: Failed) -> list[str]:
+def _walk(folder: Path, failed: Failed, left_out: LeftOut) -> list[str]:
     found: list[str] = []
     for top, folders, names in os.walk(folder, onerror=failed):
-        folders[:] = [name for name in folders if name not in _SKIPPED]
+        folders[:] = [name for name in folders if name not in SKIPPED and not left_out(Path(top) / name)]
         relative = os.path.relpath(top, folder)
         prefix = "" if relative == "." else relative.replace(os.sep, "/") + "/"
         found += [prefix + name for name in names]

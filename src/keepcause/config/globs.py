@@ -1,0 +1,51 @@
+"""Globs as ruff and flake8 have them, made absolute and matched against absolute paths; standard library only."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import glob
+import os
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_BRACES = re.compile(r"\{([^{}]*)\}")
+
+
+def anchored(pattern: str, folder: Path) -> str:
+    """A glob for absolute paths: one with a slash counts from `folder`, any other names a file or folder anywhere.
+
+    Raises ValueError where it can match nothing.
+    """
+    if not pattern.strip("/"):
+        raise ValueError(f"expected globs such as 'build' or 'tests/*', not {pattern!r}")
+    if "\\" in pattern:
+        raise ValueError(f"expected globs with forward slashes, not {pattern!r}")
+    if "/" not in pattern.rstrip("/"):
+        return f"**/{pattern.rstrip('/')}"
+    return os.path.normpath(pattern if pattern.startswith("/") else f"{glob.escape(str(folder)).rstrip('/')}/{pattern}")
+
+
+def matches(patterns: tuple[str, ...], path: str) -> bool:
+    """Whether one of these globs, made by `anchored`, matches the absolute path."""
+    return bool(patterns) and _compiled(patterns).fullmatch(path) is not None
+
+
+@functools.cache
+def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    plain = (each for pattern in patterns for each in _without_braces(pattern.replace("**/", "{,*/}")))
+    return re.compile("|".join(map(fnmatch.translate, plain)))
+
+
+def _without_braces(pattern: str) -> Iterator[str]:
+    """The globs that `{a,b}` stands for; as in fnmatch, `*` matches slashes too."""
+    braces = _BRACES.search(pattern)
+    if braces is None:
+        yield pattern
+        return
+    for choice in braces[1].split(","):
+        yield from _without_braces(pattern[: braces.start()] + choice + pattern[braces.end() :])

@@ -1,0 +1,130 @@
+"""The kinds of values that a key may have, as a file and as an option say them; imports the registry of rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from keepcause.config.globs import anchored
+from keepcause.lint.rule import all_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def _words(text: str) -> object:
+    return text.replace(",", " ").split()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of value.
+
+    `read` turns what a file holds into what is used, or raises ValueError; it is told the folder that globs count from.
+    `parse` turns an option's text into what a file would hold. `says` is what documentation calls it.
+    """
+
+    says: str
+    read: Callable[[object, Path], Any]
+    metavar: str = ""
+    parse: Callable[[str], object] = _words
+    choices: tuple[str, ...] = ()
+
+
+def texts(value: object, folder: Path) -> tuple[str, ...]:
+    """A list of texts."""
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise ValueError(f"expected a list of texts, not {value!r}")
+    return tuple(value)
+
+
+def codes(value: object, folder: Path) -> tuple[str, ...]:
+    """A list of rule codes or prefixes; raises ValueError where one means no rule."""
+    known = [rule.code for rule in all_rules()]
+    listed = texts(value, folder)
+    for code in listed:
+        if not code or not any(rule.startswith(code) for rule in known):
+            raise ValueError(f"no rule has the code {code!r}; there are {', '.join(known)}")
+    return listed
+
+
+def functions(value: object, folder: Path) -> tuple[str, ...]:
+    """A list of functions."""
+    listed = texts(value, folder)
+    if "" in listed:
+        raise ValueError("expected functions such as 'pkg.mod:Class.method', not ''")
+    return listed
+
+
+def globs(value: object, folder: Path) -> tuple[str, ...]:
+    """A list of globs, made absolute."""
+    return tuple(anchored(pattern, folder) for pattern in texts(value, folder))
+
+
+def codes_by_glob(value: object, folder: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """A table of globs, made absolute, and the codes that each leaves out; `!` before a glob turns it round."""
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a table of globs and lists of codes, not {value!r}")
+    read = []
+    for pattern, listed in value.items():
+        negation = "!" if pattern.startswith("!") else ""
+        read.append((negation + anchored(pattern.removeprefix("!"), folder), codes(listed, folder)))
+    return tuple(read)
+
+
+def _pairs(text: str) -> object:
+    table: dict[str, list[str]] = {}
+    pattern = ""
+    for word in text.replace(",", " ").split():
+        before, colon, code = word.rpartition(":")
+        pattern = before if colon else pattern
+        if not pattern:
+            raise ValueError(f"expected GLOB:CODES, not {text!r}")
+        table.setdefault(pattern, []).extend([code] if code else [])
+    return table
+
+
+def names(value: object, folder: Path) -> tuple[str, ...]:
+    """A list of names such as `rank` or `self.rank`."""
+    listed = texts(value, folder)
+    for name in listed:
+        if not all(part.isidentifier() for part in name.split(".")) or name.count(".") > 1:
+            raise ValueError(f"expected names such as 'rank' or 'self.rank', not {name!r}")
+    return listed
+
+
+def reference(value: object, folder: Path) -> str:
+    """A class, as `module:Name`."""
+    module, colon, name = str(value).partition(":")
+    if not isinstance(value, str) or not colon or not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise ValueError(f"expected a class such as 'mypkg.errors:MyError', not {value!r}")
+    return value
+
+
+def truth(value: object, folder: Path) -> bool:
+    """`true` or `false`."""
+    if not isinstance(value, bool):
+        raise ValueError(f"expected true or false, not {value!r}")
+    return value
+
+
+def one_of(*choices: str) -> Kind:
+    """One of a few words."""
+
+    def read(value: object, folder: Path) -> str:
+        if value not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}, not {value!r}")
+        return str(value)
+
+    choices = tuple(map(str, choices))
+    return Kind(f"one of {', '.join(f'`{choice}`' for choice in choices)}", read, parse=str, choices=choices)
+
+
+CODES = Kind("list of rules' codes or their beginnings", codes, "CODES")
+FUNCTIONS = Kind("list of functions", functions, "FUNCTIONS")
+GLOBS = Kind("list of globs", globs, "GLOBS")
+CODES_BY_GLOB = Kind("table of globs, each with a list of codes", codes_by_glob, "GLOB:CODES", _pairs)
+NAMES = Kind("list of names", names, "NAMES")
+REFERENCE = Kind("class, as `module:Name`", reference, "CLASS", str)
+TRUTH = Kind("`true` or `false`", truth)
