@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _CODES = r"(?P<codes>(?:[A-Z]+[0-9]+(?:[,\s]+)?)+)"
 # flake8's grammar, traps included: one blank between `#` and `noqa`; codes that it can't read make the comment a
-# blanket one, and `# flake8: noqa: E501` leaves out the whole file.
+# blanket one, and codes behind the comment for a file do not count.
 _INLINE = re.compile(rf"# noqa(?::\s?{_CODES})?", re.IGNORECASE)
 _FLAKE8_FILE = re.compile(r"\s*# flake8[:=]\s*noqa", re.IGNORECASE)
 # Ours has none: codes that can't be read mean no rule.
@@ -95,7 +95,7 @@ class Suppressions:
                 first, last = self.rows(line)
                 match = _INLINE.search(self._joined(first, last))
                 before = sum(len(text) + 1 for text in self._lines[first - 1 : line - 1]) + column
-                # Where a string says `# noqa` first, the comment is not read.
+                # A string may have said it first: then flake8 does not read the comment.
                 if match and match["codes"] and match.start() >= before:
                     yield _directive(token, _INLINE.search(token.string), (first, last))
 

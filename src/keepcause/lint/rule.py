@@ -63,13 +63,6 @@ class Rule:
         """The findings at `node`, which is one of `nodes`."""
         raise NotImplementedError
 
-    def found(self, node: ast.stmt, source: Source, fix: Fix | str, message: str = "", raised: str = "") -> Finding:
-        """A finding that reports and covers the statement `node`; `fix` may be the reason why there is none."""
-        span = source.span(node)
-        function = source.function(node)
-        return Finding(
-            code=self.code,
-            message=message or self.message,
     def review(
         self, source: Source, suppressions: Suppressions, found: Sequence[Finding], checked: Collection[str]
     ) -> Iterator[Finding]:
@@ -79,6 +72,13 @@ class Rule:
         """
         yield from ()
 
+    def found(self, node: ast.stmt, source: Source, fix: Fix | str, message: str = "", raised: str = "") -> Finding:
+        """A finding that reports and covers the statement `node`; `fix` may be the reason why there is none."""
+        span = source.span(node)
+        function = source.function(node)
+        return Finding(
+            code=self.code,
+            message=message or self.message,
             span=span,
             statement=span,
             function=function.lineno if function else 0,
