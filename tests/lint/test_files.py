@@ -73,14 +73,104 @@ def test_a_folder_inside_of_git(tree: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert python_files(Path()) == ["c.py"]
 
 
-def test_no_command_of_the_repository_is_run(tree: Path) -> None:
-    make(tree, "a.py")
-    subprocess.run(["git", "init", "-q"], cwd=tree, check=True)
-    hook = tree / "hook"
+def git(tree: Path, *arguments: str) -> str:
+    """What git answers; whatever it calls is as harmless as the test."""
+    command = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "core.fsmonitor=false", *arguments]
+    return subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def trap(tree: Path) -> Path:
+    """A command that leaves `was-run` in the tree's folder, which is a repository."""
+    git(tree, "init", "-q")
+    hook = tree / "trap"
     hook.write_text(f"#!/bin/sh\ntouch '{tree}/was-run'\n")
     hook.chmod(0o755)
-    subprocess.run(["git", "config", "core.fsmonitor", str(hook)], cwd=tree, check=True)
+    return hook
+
+
+def test_no_command_of_the_repository_is_run(tree: Path, trap: Path) -> None:
+    make(tree, "a.py")
+    git(tree, "config", "core.fsmonitor", str(trap))
     assert python_files(tree) == ["a.py"]
     assert not (tree / "was-run").exists()
     subprocess.run(["git", "status"], cwd=tree, check=True, capture_output=True)
     assert (tree / "was-run").exists()
+
+
+def test_no_other_command_of_the_repository_is_run(tree: Path, trap: Path) -> None:
+    make(tree, "a.py", "hooks/a.txt")
+    (tree / ".gitattributes").write_text("*.py filter=trap diff=trap\n")
+    for hook in ("post-index-change", "reference-transaction", "fsmonitor-watchman", "query-watchman"):
+        (tree / "hooks" / hook).symlink_to(trap)
+    for key in ("filter.trap.clean", "filter.trap.smudge", "filter.trap.process", "diff.trap.textconv"):
+        git(tree, "config", key, str(trap))
+    for key in ("core.pager", "core.editor", "core.sshCommand", "core.gitProxy", "credential.helper", "gpg.program"):
+        git(tree, "config", key, str(trap))
+    for key in ("alias.ls-files", "alias.check-ignore"):
+        git(tree, "config", key, f"!{trap}")
+    git(tree, "config", "core.hooksPath", str(tree / "hooks"))
+    git(tree, "config", "pager.ls-files", str(trap))
+    assert python_files(tree) == ["a.py"]
+    assert not (tree / "was-run").exists()
+    subprocess.run(["git", "add", "a.py"], cwd=tree, check=False, capture_output=True)
+    assert (tree / "was-run").exists()
+
+
+@pytest.mark.parametrize("address", ["{tree}", "ext::{trap}", "git@localhost:nowhere", "git://localhost/nowhere"])
+def test_nothing_is_fetched(tree: Path, trap: Path, address: str) -> None:
+    """A partial clone whose ignore file is not there, beside a file that it could ignore."""
+    make(tree, "a.py", "sub/.gitignore", "sub/b.py")
+    (tree / "sub" / ".gitignore").write_text("none\n")
+    git(tree, "add", ".")
+    git(tree, "commit", "-qm", "all")
+    blob = git(tree, "rev-parse", "HEAD:sub/.gitignore")
+    git(tree, "update-index", "--skip-worktree", "sub/.gitignore")
+    (tree / "sub" / ".gitignore").unlink()
+    (tree / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    make(tree, "sub/new.py")
+    for key, value in {
+        "core.repositoryFormatVersion": "1",
+        "extensions.partialClone": "origin",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": address.format(tree=tree, trap=trap),
+        "remote.origin.uploadpack": str(trap),
+        "core.sshCommand": str(trap),
+        "core.gitProxy": str(trap),
+        "protocol.allow": "always",
+        "protocol.ext.allow": "always",
+    }.items():
+        git(tree, "config", key, value)
+    assert python_files(tree) == ["a.py", "sub/b.py", "sub/new.py"]
+    assert not (tree / "was-run").exists()
+    subprocess.run(["git", "cat-file", "-e", blob], cwd=tree, check=False, capture_output=True)
+    assert (tree / "was-run").exists()
+
+
+def test_a_repository_of_someone_else(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git itself refuses it; its files are found all the same, by a walk."""
+    make(tree, "a.py", "ignored.py")
+    (tree / ".gitignore").write_text("ignored.py\n")
+    git(tree, "init", "-q")
+    assert python_files(tree) == ["a.py"]
+    if os.geteuid() != 0:
+        pytest.skip("only a superuser may give folders away")
+    monkeypatch.setenv("HOME", str(tree))
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    for path in (tree, tree / ".git"):
+        os.chown(path, 1234, -1)
+    try:
+        assert python_files(tree) == ["a.py", "ignored.py"]
+    finally:
+        for path in (tree, tree / ".git"):
+            os.chown(path, os.geteuid(), -1)
+
+
+def test_git_is_not_waited_for_without_end(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tree, "a.py", "sub/b.py")
+    git(tree, "init", "-q")
+    os.mkfifo(tree / "sub" / ".gitignore")
+    monkeypatch.setattr("keepcause.lint.files._GIT_SECONDS", 0.5)
+    failures: list[OSError] = []
+    assert python_files(tree, failures.append) == ["a.py", "sub/b.py"]
+    assert [str(failure.strerror) for failure in failures] == ["git has not listed it within 0.5 s, so it is walked"]

@@ -21,6 +21,11 @@ SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__"})
 """Folders that are never walked."""
 _SHEBANG = re.compile(rb"#!.*\bpython[0-9.]*(?:\s|$)")
 _GIT = ("git", "-c", "core.fsmonitor=false")
+_GIT_ENVIRONMENT = {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
+"""With the option above, what keeps git from running a command that the repository's configuration names: in a partial
+clone it would fetch an ignore file that is not there, by any command."""
+_GIT_SECONDS = 30
+"""How long git may take for one answer; a pipe in place of a file that it reads would keep it for ever."""
 _GIT_FAILED = re.compile(r"warning: could not open directory '(?P<folder>.*)': (?P<reason>.*)")
 
 
@@ -91,6 +96,9 @@ def _listed_by_git(folder: Path, failed: Failed) -> list[str] | None:
         listing = _git(folder, "ls-files", "-co", "--exclude-standard", "-z")
     except OSError:
         return None
+    except subprocess.TimeoutExpired:
+        failed(OSError(errno.ETIMEDOUT, f"git has not listed it within {_GIT_SECONDS} s, so it is walked", str(folder)))
+        return None
     if listing.returncode != 0:
         return None
     for line in os.fsdecode(listing.stderr).splitlines():
@@ -103,8 +111,14 @@ def _listed_by_git(folder: Path, failed: Failed) -> list[str] | None:
 
 def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    environment["LC_ALL"] = "C"
-    return subprocess.run((*_GIT, *arguments), cwd=folder, env=environment, check=False, capture_output=True)
+    return subprocess.run(
+        (*_GIT, *arguments),
+        cwd=folder,
+        env=environment | _GIT_ENVIRONMENT,
+        check=False,
+        capture_output=True,
+        timeout=_GIT_SECONDS,
+    )
 
 
 def _walk(folder: Path, failed: Failed, left_out: LeftOut) -> list[str]:
