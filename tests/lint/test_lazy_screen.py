@@ -36,6 +36,12 @@ VALUES = [
     ("(x\tfor x in rows)", ""),
     ("( # so\n x # and\n for x in rows)", ""),
     ("((x, f'{x}') for x in rows)", ""),
+    ("((x for x in rows))", ""),
+    ("(str(x)[0] + ' for )' for x in rows)", ""),
+    ("(  # a ( b\n # it's for\n x for x in rows)", ""),
+    ("(((((((((x)))))))) for x in rows)", ""),
+    ("(f'{x!r:>{9}}' for x in rows)", ""),
+    ("(x async for x in rows)", ""),
     ("(waitfor for waitfor in rows)", ""),
     ("map(str, rows)", ""),
     ("map (str, rows)", ""),
@@ -77,6 +83,10 @@ VALUES = [
     ("gen(rows)", "def gen(rows):\n    f'{(yield 1)}'"),
     ("gen(rows)", "def gen(rows):\n    def inner():\n        pass\n    for row in rows:\n        yield row"),
     ("gen(rows)", "\fdef gen(rows):\n\tif rows:\n\t\tyield 1"),
+    ("gen(rows)", 'def gen(rows):\n    """\ndef other():\n    pass\n    """\n    yield 1'),
+    ("gen(rows)", 'def gen(rows):\n    x = """it\'s\nclass A:\n"""\n    x = yield'),
+    ("gen(rows)", "@staticmethod\ndef gen(rows):\n    async def inner():\n        yield 1\n    yield (1)"),
+    ("gen (rows)", "def gen(rows): 1; yield 1"),
     ("gen(rows)", "def \\\n  gen(rows):\n    yield 1"),
     ("gén(rows)", "def ge\u0301n(rows):\n    yield 1"),
     ("gen(rows)", "async def gen(rows):\n    yield 1"),
@@ -96,6 +106,10 @@ BINDINGS = [
     ("held: object = {value}", "held"),
     ("held = other = {value}", "held"),
     ("held, other = {value}, 1", "held"),
+    ("pass\nheld, other = {value}, {value}", "held"),
+    ("held = (  # not (this\n    # nor [that for\n    {value})", "held"),
+    ("held = rows  # list(\nheld = {value}", "held"),
+    ("held = {value} if rows else {value}", "held"),
     ("[other, held] = 1, ({value})", "held"),
     ("(held := {value})", "held"),
     ("other = 1; held = {value}", "held"),
@@ -121,6 +135,12 @@ TEXTS = [
     ("raise ValueError('no ' + repr({text}).strip())", ""),
     ("raise ValueError('no ' + {text})", ""),
     ("raise ValueError('no {{}}'.format({text}))", ""),
+    ("raise ValueError('no {{a}}'.format(1,  # all\n  a={text}\n))", ""),
+    ("raise ValueError('no %s' %  # in\n  {text})", ""),
+    ("raise ValueError(  # list(\n  {text})", ""),
+    ('raise ValueError(f"""no\n# {{{text}}}""")', ""),
+    ("raise ValueError (rows and {text})", ""),
+    ("raise OwnError({text})", "class OwnError(ValueError):\n    pass"),
     ("raise ValueError(', '.join(str({text})))", ""),
     ("raise ValueError(', '.join(f'{{{text}}}' for _ in rows))", ""),
     ("raise ValueError(textwrap.dedent(f'{{{text}}}'))", "import textwrap"),
@@ -187,6 +207,8 @@ PLACES = [
     "match rows:\n    case 1:\n        {code}",
     "'''raise (a'''; \"it's\"; # it's [\n{code}",
     "x = {{1: '}}'}}  # ( \" '\n{code}",
+    "# (all in list(\n{code}",
+    "'#'; x = 'list('\n{code}",
 ]
 ONE_LINE_PLACES = [
     "if rows: {code}",
@@ -380,7 +402,8 @@ def test_what_shows_nothing_lazy_is_not_parsed(code: str) -> None:
         "from pkg.names import names\nraise ValueError(f'{names()}')",
         "from .names import (\n  one, names as n)\nfound = n()\nraise ValueError(f'{found}')",
         "import pkg.names\nraise ValueError(f'{pkg.names.names()}')",
-        "from pkg import other as module\nshow = module . names\nraise ValueError(f'{show()}')",
+        "from pkg import other as module\nshown = module . names()\nraise ValueError(f'{shown}')",
+        "from pkg.names import *\nraise ValueError(f'{names()}')",
     ],
 )
 def test_generators_of_other_modules_count_where_they_are_known(code: str) -> None:
@@ -404,7 +427,7 @@ def test_generators() -> None:
 def test_lines_that_only_a_parser_can_tell_apart(code: str) -> None:
     with pytest.raises(ValueError, match="only a parser"):
         LogicalLines(code.encode())
-    assert may_show_lazy(code.encode())
+    assert may_show_lazy(f"y = map(str, rows)\n{code}".encode())
 
 
 def test_identifiers_are_read_as_python_compares_them() -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import ComprehensionNode, Kind
 from keepcause.lint.flow import flow_of
+from keepcause.lint.logical import normalized
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -95,6 +97,8 @@ def _made_by_call(node: ast.Call, source: Source, seen: frozenset[ast.AST]) -> L
     reference = source.scopes.qualified(node.func)
     if reference is None or not _means_that_alone(node.func, reference, source):
         return None
+    if reference in BUILTINS | ITERTOOLS | OTHERS and not is_called_by_name(node.func, reference):
+        return None
     if reference in BUILTINS:
         name = reference.removeprefix("builtins.")
         article = "an" if name[0] in "aei" else "a"
@@ -126,18 +130,37 @@ def _made_elsewhere(node: ast.Call, reference: str, source: Source) -> Lazy | No
     return Lazy(f"what the {what} `{reference.rpartition('.')[2]}` gives", prints, (node,), is_async)
 
 
+def is_called_by_name(function: ast.expr, reference: str) -> bool:
+    """Whether `function`, which means `reference`, is written with its own name: others are not looked for."""
+    return isinstance(function, ast.Name | ast.Attribute) and _name(function) == reference.rpartition(".")[2]
+
+
+def _name(function: ast.Name | ast.Attribute) -> str:
+    return function.id if isinstance(function, ast.Name) else function.attr
+
+
 def _means_that_alone(function: ast.expr, reference: str, source: Source) -> bool:
-    """Whether nothing that could bind the name in `function` is unknown, so that it can't mean something else."""
-    root = function
+    """Whether a name that means one thing is called: only imports and definitions bind it.
+
+    Not looked for are a name that an assignment gives to a function, the result of a call, and a name that stands apart
+    from its parenthesis anywhere in the file.
+    """
+    if not isinstance(function, ast.Name | ast.Attribute) or _stands_apart(_name(function), source):
+        return False
+    root: ast.expr = function
     while isinstance(root, ast.Attribute):
         root = root.value
     if not isinstance(root, ast.Name) or (root is not function and reference.startswith(":")):
         return True
-    return all(
-        binding.kind in (Kind.IMPORT, Kind.DEFINITION)
-        or ((value := given(binding)) is not None and source.scopes.references(value))
-        for binding in source.scopes.lookup(root.id, source.scopes.of[root])
-    )
+    bindings = source.scopes.lookup(root.id, source.scopes.of[root])
+    return all(binding.kind in (Kind.IMPORT, Kind.DEFINITION) for binding in bindings)
+
+
+def _stands_apart(name: str, source: Source) -> bool:
+    """Whether more than a blank stands between `name` and a parenthesis behind it."""
+    plain = normalized(source.data)
+    apart = rb"(?<![\w\x80-\xff])%s(?! ?\()(?:[\s\\)]|#[^\r\n]*+)++\(" % re.escape(name.encode())
+    return plain is not None and re.search(apart, plain) is not None
 
 
 # Functions of this file

@@ -13,74 +13,25 @@ import re
 import warnings
 from typing import TYPE_CHECKING
 
-from keepcause.lint.logical import BETWEEN, NO_WORD, TOKENS, LogicalLines, normalized, statements
+from keepcause.lint import lazy_sources
+from keepcause.lint.lazy_sources import BUILTINS, LAZY, LOGS, is_used, sources, used_from
+from keepcause.lint.logical import BETWEEN, LogicalLines, normalized, statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _VIEW = re.compile(rb"\.%s(?:keys|values|items)" % BETWEEN)
 
-_BUILTINS = ("map", "filter", "zip", "enumerate", "reversed", "iter")
-_ITERTOOLS = (
-    *("accumulate", "batched", "chain", "from_iterable", "combinations", "combinations_with_replacement", "compress"),
-    *("cycle", "dropwhile", "filterfalse", "groupby", "islice", "pairwise", "permutations", "product", "starmap"),
-    *("takewhile", "zip_longest"),
-)
-_OTHERS = {
-    b"scandir": ("scandir",),
-    b"walk": ("walk", "fwalk"),
-    b"glob": ("iglob",),
-    b"csv": ("reader",),
-    b"finditer": ("finditer",),
-    b"itertools": _ITERTOOLS,
-}
-"""What has to be in a file -> functions of the standard library that it may call then."""
-_LAZY = frozenset((*_BUILTINS, *(name for names in _OTHERS.values() for name in names)))
-
 _LISTING = ("list", "tuple", "sorted")
 _TAKING = ("any", "all", "sum", "max", "next")
 _QUIET = (*_LISTING, *_TAKING)
 _SHOWING = ("str", "repr", "ascii", "format", "dedent", "indent", "fill", "shorten", "cleandoc")
 _ERRORS = ("exit", "skip", "xfail", "fail", "skipTest", "add_note", "__init__")
-_LOGS = ("debug", "info", "warning", "warn", "warn_explicit", "error", "critical", "exception", "fatal", "log")
-_SAYING = frozenset((*_ERRORS, *_LOGS))
+_SAYING = frozenset((*_ERRORS, *LOGS))
 _EXCEPTIONS = frozenset(
     name for name, what in vars(builtins).items() if isinstance(what, type) and issubclass(what, BaseException)
 )
 _OWN_TEXTS = frozenset(("__str__", "__repr__"))
-
-_QUIET_CALL = b"".join(rb"(?<!\b%s)" % name.encode() for name in _QUIET) + rb"(?<!\.join)"
-_FOR = re.compile(rb"for" + NO_WORD)
-_ATTRIBUTE = re.compile(rb"\.(?<!self\.)(?<!cls\.)%s([\w\x80-\xff]++)" % BETWEEN)
-_IMPORTED = re.compile(rb"import%s([^\0]*+)" % NO_WORD)
-_WORD = re.compile(rb"[\w\x80-\xff]++")
-_GENERATOR = re.compile(
-    _QUIET_CALL + rb"\((?:[^\"'#()\[\]{}\\f]++|f|%s)*?(?<![A-Za-z_\x80-\xff])for%s" % (TOKENS, NO_WORD), re.DOTALL
-)
-
-
-def _uses(name: str, *ignored: bytes) -> re.Pattern[bytes]:
-    """Finds the word `name`, unless what stands right before it is one of `ignored`.
-
-    The letters come first, since a pattern that begins with them is quick to search for.
-    """
-    word = name.encode()
-    behind = b"".join(rb"(?<!%s%s)" % (before, word) for before in (rb"[\w\x80-\xff]", *ignored))
-    return re.compile(word + NO_WORD + behind)
-
-
-_TAKEN_AT_ONCE = (b" in ", rb"\.join\(", *(rb"\b%s\(" % name.encode() for name in _QUIET))
-_BUILTIN_USES = tuple(_uses(name, rb"\.", *_TAKEN_AT_ONCE) for name in _BUILTINS)
-_QUALIFIED_USES = tuple(_uses(name, *_TAKEN_AT_ONCE) for name in _BUILTINS)
-_OTHER_USES = {word: tuple(_uses(name, *_TAKEN_AT_ONCE) for name in names) for word, names in _OTHERS.items()}
-_VALUE = rb"(?::[^\r\n=]*)?=(?!=)"
-_QUIET_BINDINGS = tuple(
-    re.compile(name.encode() + NO_WORD + rb"(?=[)\]\s\\]*+(?:%s|:=|,[^=\r\n]*=))" % _VALUE) for name in _QUIET
-)
-_CONSTANT_DEFAULT = re.compile(rb"\w*\s*%s%s(?:None|True|False|[^A-Za-z_\x80-\xff(])" % (_VALUE, BETWEEN))
-_NO_TEXT = re.compile(rb"[^\"'#]*")
-_BRACKET = re.compile(rb"([\w\x80-\xff)\]]\s*)?[(\[{]|([)\]}])")
-_QUIET_ALIAS = re.compile(rb"as%s(?:%s)%s" % (BETWEEN, "|".join(_QUIET).encode(), NO_WORD))
 
 
 def may_show_view(data: bytes) -> bool:
@@ -98,109 +49,51 @@ def may_show_lazy(data: bytes, elsewhere: frozenset[str] = frozenset()) -> bool:
     plain = normalized(data)
     if plain is None:
         return True
+    functions = {name for name in lazy_sources.generators(plain) if is_used(plain, name)}
+    functions.update(used_from(plain, _encoded(elsewhere)) if elsewhere else ())
+    if not functions and next(sources(plain), None) is None:
+        return False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return _Search(LogicalLines(plain), elsewhere).finds_some()
+            return _Search(LogicalLines(plain), functions).finds_some()
     except (ValueError, RecursionError, MemoryError):
         return True
+
+
+@functools.lru_cache(maxsize=1)
+def _encoded(names: frozenset[str]) -> frozenset[bytes]:
+    return frozenset(map(str.encode, names))
 
 
 def generators(data: bytes) -> frozenset[str] | None:
     """The names of a file's generator functions, and of some others; None where it takes parsing to tell them."""
     plain = normalized(data)
-    if plain is None:
-        return None
-    if b"yield" not in plain:
-        return frozenset()
-    try:
-        lines = LogicalLines(plain)
-    except ValueError:
-        return None
-    return frozenset(name for start in lines.holding(b"yield") for name in lines.around(start))
+    return None if plain is None else frozenset(map(bytes.decode, lazy_sources.generators(plain)))
 
 
 class _Search:
     """Follows lazy iterators and texts from name to name, by lines; a name means the same in all of the file."""
 
-    def __init__(self, lines: LogicalLines, elsewhere: frozenset[str]) -> None:
+    def __init__(self, lines: LogicalLines, functions: Iterable[bytes]) -> None:
+        """`functions` are the names of those that may give something lazy."""
         self._lines = lines
-        self._elsewhere = elsewhere
         self._bound: set[str] = set()
         """The names and attributes that may hold something lazy, a function that makes it, or a text that shows it."""
         self._waiting: list[str] = []
-        self._attributes = _LAZY if b"builtins" in lines.code else _LAZY.difference(_BUILTINS)
+        self._attributes = LAZY if b"builtins" in lines.code else LAZY.difference(BUILTINS)
+        for name in functions:
+            self._bind(name.decode())
 
     def finds_some(self) -> bool:
         """Whether some text may show one."""
-        for start in self._lines.holding(b"yield"):
-            self._bind_functions(start)
-        if any(self._shows(start) for start in self._sources()):
+        code = self._lines.code
+        if any(map(self._shows, dict.fromkeys(self._lines.start(at) for at in sources(code)))):
             return True
         while self._waiting:
-            if any(self._shows(start) for start in self._lines.holding(self._waiting.pop().encode())):
+            if any(map(self._shows, self._lines.holding(self._waiting.pop().encode()))):
                 return True
-        return self._rebinds_quiet()
-
-    def _matching(self, patterns: Iterable[re.Pattern[bytes]]) -> list[int]:
-        """The lines in which one of `patterns` is found."""
-        code, start = self._lines.code, self._lines.start
-        return list(dict.fromkeys(start(match.start()) for each in patterns for match in each.finditer(code)))
-
-    def _sources(self) -> list[int]:
-        """The lines in which something lazy is made, but for what is taken apart at once."""
-        code = self._lines.code
-        uses = list(_QUALIFIED_USES if b"builtins" in code else _BUILTIN_USES)
-        for word, more in _OTHER_USES.items():
-            if word in code:
-                uses += more
-        generators = list(self._generators())
-        return list(dict.fromkeys((*generators, *self._matching(uses), *self._calls_elsewhere())))
-
-    def _generators(self) -> Iterator[int]:
-        """The lines that hold a generator expression."""
-        code, end = self._lines.code, 0
-        for match in _FOR.finditer(code):
-            if match.start() > end:
-                start, end = self._lines.start(match.start()), code.index(b"\0", match.end())
-                if _GENERATOR.search(code, start, end):
-                    yield start
-
-    def _calls_elsewhere(self) -> Iterator[int]:
-        """The lines that import, or name as an attribute, a function that gives something lazy."""
-        if self._elsewhere:
-            code, start = self._lines.code, self._lines.start
-            for pattern in (_ATTRIBUTE, _IMPORTED):
-                for match in pattern.finditer(code):
-                    words = map(bytes.decode, _WORD.findall(match[1]))
-                    if not self._elsewhere.isdisjoint(words):
-                        yield start(match.start())
-
-    def _rebinds_quiet(self) -> bool:
-        """Whether the file may let one of the builtins that take items at once mean something that shows them."""
-        code = self._lines.code
-        if _QUIET_ALIAS.search(code):
-            return True
-        hits = [match.start() for pattern in _QUIET_BINDINGS for match in pattern.finditer(code)]
-        starts = {start: None for hit in hits if self._may_bind(start := self._lines.start(hit), hit)}
-        tops = [top for start in starts for top in statements(self._lines.line(start))]
-        return any(_rebinds(node) for top in tops for node in ast.walk(top))
-
-    def _may_bind(self, start: int, hit: int) -> bool:
-        """Whether the name at `hit`, behind which there is some `=`, may be bound there to a function."""
-        line, before = self._lines.line(start), self._lines.code[start:hit]
-        if b":=" in line or b"lambda" in line or not _NO_TEXT.fullmatch(before):
-            return True
-        if b"def" in line:
-            is_header = line.rstrip().endswith(b":")
-            return not (is_header and _CONSTANT_DEFAULT.match(self._lines.code, hit))
-        in_call: list[bool] = []
-        for bracket in _BRACKET.finditer(before):
-            if bracket[2]:
-                del in_call[-1:]
-            else:
-                in_call.append(bool(bracket[1]))
-        return not any(in_call)
+        return False
 
     # One line
 
@@ -246,10 +139,6 @@ class _Search:
                 for parameter, default in _defaults(node):
                     if self._flows(default):
                         self._bind(parameter)
-            case ast.alias(name=name, asname=alias):
-                word = name.rpartition(".")[2]
-                if word in self._elsewhere or (alias and (word in _LAZY or word in self._bound)):
-                    self._bind(alias or word)
 
     def _bind(self, name: str) -> None:
         if name not in self._bound:
@@ -337,13 +226,9 @@ class _Search:
         """Whether `node` names what may be lazy, a text that shows it, or a function that makes either."""
         match node:
             case ast.Name(id=name):
-                return name in self._bound or name in _LAZY
-            case ast.Attribute(attr=name, value=owner):
-                return (
-                    name in self._bound
-                    or name in self._attributes
-                    or (name in self._elsewhere and not (isinstance(owner, ast.Name) and owner.id in ("self", "cls")))
-                )
+                return name in self._bound or name in LAZY
+            case ast.Attribute(attr=name):
+                return name in self._bound or name in self._attributes
         return False
 
     def _is_held(self, node: ast.expr) -> bool:
@@ -362,36 +247,3 @@ def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
     for parameter, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         if keyword_default is not None:
             yield parameter.arg, keyword_default
-
-
-def _rebinds(node: ast.AST) -> bool:
-    """Whether `node` may give one of the quiet builtins' names to another function."""
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            names = [part for target in targets for part in ast.walk(target)]
-            return any(_is_quiet(name) for name in names) and _refers(value)
-        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
-            return _is_quiet(target) and _refers(value)
-        case ast.arguments():
-            return any(name in _QUIET and _refers(default) for name, default in _defaults(node))
-    return False
-
-
-def _is_quiet(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id in _QUIET
-
-
-def _refers(node: ast.expr) -> bool:
-    """Whether `node` may stand for a function."""
-    match node:
-        case ast.Name() | ast.Attribute():
-            return True
-        case ast.Call(args=[first, *_]):  # it may be a partial one
-            return _refers(first)
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.BoolOp(values=parts):
-            return any(map(_refers, parts))
-        case ast.IfExp(body=body, orelse=orelse):
-            return _refers(body) or _refers(orelse)
-        case ast.NamedExpr(value=value) | ast.Await(value=value) | ast.Starred(value=value):
-            return _refers(value)
-    return False

@@ -18,7 +18,7 @@ _BOM = b"\xef\xbb\xbf"
 _END = rb"(?:\r\n?|\n)"
 _COMMENT = rb"#[^\r\n]*+"
 _CONTINUATION = rb"\\" + _END
-_FIRST_TWO_LINES = re.compile(rb"[^\r\n]*+" + _END + rb"?[^\r\n]*+")
+_ASCII = bytes(range(128))
 _FOREIGN_WORD = re.compile(r"(?<![\w\x80-\U0010ffff])[0-9A-Z_a-z]*+[\x80-\U0010ffff][\w\x80-\U0010ffff]*+")
 
 BETWEEN = rb"(?:[\s\\]|%s)*+" % _COMMENT
@@ -54,14 +54,14 @@ def _formatted(end: bytes, characters: bytes) -> bytes:
 
 def _brackets(depth: int) -> bytes:
     inner = rb"|" + _brackets(depth - 1) if depth else b""
-    other = rb"|".join((_STRING, _COMMENT, _CONTINUATION))
+    other = rb"|".join((STRING, _COMMENT, _CONTINUATION))
     return rb"[(\[{](?:[^\"'#()\[\]{}\\]++" + inner + rb"|" + other + rb")*+[)\]}]"
 
 
-_STRING = _strings()
-TOKENS = rb"|".join((_brackets(_DEEPEST), _STRING, _COMMENT, _CONTINUATION))
+STRING = _strings()
+TOKENS = rb"|".join((_brackets(_DEEPEST), STRING, _COMMENT, _CONTINUATION))
 """Matches what begins with a bracket, to its end; a string; a comment; a backslash at the end of a line."""
-_NOTHING = rb"(?:[ \t\f]*+(?:(?:[rRbBuU]{0,2}(?=[\"'])(?:%s)[ \t\f]*+)?+(?:%s)?+)[\r\n]++)*+" % (_STRING, _COMMENT)
+_NOTHING = rb"(?:[ \t\f]*+(?:(?:[rRbBuU]{0,2}(?=[\"'])(?:%s)[ \t\f]*+)?+(?:%s)?+)[\r\n]++)*+" % (STRING, _COMMENT)
 _LINE = re.compile(
     _NOTHING + rb"((?:[^\"'#()\[\]{}\\\r\n]++|" + TOKENS + rb")*+(?=[\r\n]|\Z)|[\"'()\[\]{}\\])", re.DOTALL
 )
@@ -76,18 +76,23 @@ _DEFINITION = re.compile(rb"\0([ \t\f]*+)(?:async%s)?(def|class)%s([\w\x80-\xff]
 def normalized(data: bytes) -> bytes | None:
     """`data` in UTF-8, identifiers as Python compares them; None where it is not UTF-8, or no Python file."""
     data = data.removeprefix(_BOM)
-    head = _FIRST_TWO_LINES.match(data)
-    if b"\0" in data or (head is not None and b"coding" in head[0] and not _is_utf8(data)):
+    if b"\0" in data or (b"coding" in data[: _second_line_end(data)] and not _is_utf8(data)):
         return None
     if data.isascii():
         return data
     try:
+        foreign = set(data.translate(None, _ASCII).decode())
+        if not any(f"a{character}".isidentifier() for character in foreign):
+            return data
         text = data.decode()
     except UnicodeDecodeError:
         return None
-    if unicodedata.is_normalized("NFKC", text):
-        return data
-    return _FOREIGN_WORD.sub(_as_compared, text).encode()
+    return data if unicodedata.is_normalized("NFKC", text) else _FOREIGN_WORD.sub(_as_compared, text).encode()
+
+
+def _second_line_end(data: bytes) -> int:
+    """Where the second line ends, or a later one."""
+    return data.find(b"\n", data.find(b"\n") + 1) % (len(data) + 1)
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -137,7 +142,7 @@ class LogicalLines:
     def _definitions(self) -> list[tuple[int, int, bytes, str]]:
         """Start, column, kind and name of each function and class; the last first."""
         found = _DEFINITION.finditer(self.code)
-        return [(match.start(), _column(match[1]), match[2], match[3].decode()) for match in found][::-1]
+        return [(match.start(), width(match[1]), match[2], match[3].decode()) for match in found][::-1]
 
     @functools.cached_property
     def classes(self) -> frozenset[str]:
@@ -147,7 +152,7 @@ class LogicalLines:
     def around(self, start: int) -> Iterator[str]:
         """The names of the functions that the line at `start` begins or may lie in, inner ones first."""
         indented = _INDENTED.match(self.code, start)
-        column = _column(indented[1]) if indented else 0
+        column = width(indented[1]) if indented else 0
         for defined, outer, kind, name in self._definitions:
             if defined == start or (defined < start and outer < column):
                 column = min(column, outer)
@@ -157,7 +162,7 @@ class LogicalLines:
     def function(self, start: int) -> bytes:
         """The innermost function around the line at `start`, from its header on; empty where there is none."""
         indented = _INDENTED.match(self.code, start)
-        column = _column(indented[1]) if indented else 0
+        column = width(indented[1]) if indented else 0
         for defined, outer, kind, _ in self._definitions:
             if kind == b"def" and defined < start and outer < column:
                 block = self.block(defined)
@@ -167,12 +172,13 @@ class LogicalLines:
 
     def block(self, start: int) -> bytes:
         """The line that begins at `start` and those that are indented deeper behind it, each after its NUL byte."""
-        columns = ((line.start(), _column(line[1])) for line in _INDENTED.finditer(self.code, start))
+        columns = ((line.start(), width(line[1])) for line in _INDENTED.finditer(self.code, start))
         _, column = next(columns)
         return self.code[start : next(end for end, inner in columns if inner <= column)]
 
 
-def _column(indentation: bytes) -> int:
+def width(indentation: bytes) -> int:
+    """How many columns `indentation` takes."""
     return len(indentation.rpartition(b"\f")[2].expandtabs())
 
 

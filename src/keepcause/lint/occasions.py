@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _KEEP_ARGUMENTS = (KeyError, OSError, SystemExit)
 _NO_TEXT = (StopIteration, StopAsyncIteration, BaseExceptionGroup, UnicodeError, SyntaxError)
 _OWN_WAYS = frozenset({"__init__", "__new__", "__str__", "__repr__"})
+_PLAIN_NAMES = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Iteration", "Group")
+"""How the builtin exceptions are called, and those that are taken to be like them."""
 _EXCEPTION_NAMES = ("Error", "Exception", "Warning")
 _PYTEST = frozenset(f"pytest.{name}" for name in ("fail", "skip", "xfail", "exit"))
 _FAILING_METHODS = ("fail", "skipTest", "add_note")
@@ -128,8 +130,9 @@ def exception_class(func: ast.expr, source: Source) -> type[BaseException] | Non
 
 
 def prints_arguments(func: ast.expr, source: Source) -> bool:
-    """Whether the exception class `func` shows its arguments as they are: no class on the way has its own ways."""
-    return all(plain for _, plain in _lineage(func, source))
+    """Whether the exception class `func`, by its name, shows its arguments as they are: none above has its own ways."""
+    is_named_so = isinstance(func, ast.Name) and func.id.endswith(_PLAIN_NAMES)
+    return is_named_so and all(plain for _, plain in _lineage(func, source))
 
 
 def _lineage(func: ast.expr, source: Source) -> Iterator[tuple[type[BaseException] | None, bool]]:

@@ -9,7 +9,7 @@ import string
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from keepcause.lint.lazy import given, last_bindings, values
+from keepcause.lint.lazy import given, is_called_by_name, last_bindings, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -183,15 +183,18 @@ class Texts:
             case ast.Call(func=ast.Attribute(value=inner, attr=method)) if method in _TEXT_METHODS:
                 yield from self.text(inner)
             case ast.Call(func=func, args=[first, *_]):
-                reference = self._source.scopes.qualified(func)
-                if reference in _SHOWING and not isinstance(first, ast.Starred):
+                if self._is_showing(func) and not isinstance(first, ast.Starred):
                     yield from self.value(first)
-                elif reference in _AROUND_TEXT:
+                elif self._source.scopes.qualified(func) in _AROUND_TEXT:
                     yield from self.text(first)
+
+    def _is_showing(self, function: ast.expr) -> bool:
+        reference = self._source.scopes.qualified(function)
+        return reference in _SHOWING and is_called_by_name(function, reference)
 
     def _joined(self, joined: ast.expr) -> Iterator[Shown]:
         match joined:
-            case ast.Call(func=func, args=[inner], keywords=[]) if self._source.scopes.qualified(func) in _SHOWING:
+            case ast.Call(func=func, args=[inner], keywords=[]) if self._is_showing(func):
                 yield Shown(inner, Via.CHARACTERS, joined)
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
                 for part in parts:

@@ -15,8 +15,28 @@ PROGRAMS = {
         raise ValueError(f"{map(str, (1, 2))}")
     """,
     "the builtin by import": """
-        from builtins import map as apply
-        raise ValueError(f"{apply(str, (1, 2))}")  # KC201
+        from builtins import map
+        raise ValueError(f"{map(str, (1, 2))}")  # KC201
+    """,
+    "another name is not looked for": """
+        from builtins import map as apply, repr as show
+        from itertools import chain as join
+        several = zip
+        raise ValueError(f"{apply(str, (1, 2))} {join(())} {several(())}", show(map(str, (1, 2))))
+    """,
+    "a name apart from its parenthesis is not looked for": """
+        raise ValueError(f"{map(str, (1, 2))} {filter(None, ())} {zip ((1, 2))}")  # KC201
+        (map)(str, ())
+        filter  (None, ())
+    """,
+    "an exception that is not called like one": """
+        class Failed(ValueError): pass
+        class FailedError(ValueError): pass
+        if 1:
+            raise Failed(map(str, (1, 2)))
+        elif 2:
+            raise Failed(f"{map(str, (1, 2))}")  # KC201
+        raise FailedError(map(str, (1, 2)))  # KC201
     """,
     "an alias of a module": """
         import itertools as tools

@@ -1,0 +1,260 @@
+"""Where a file's bytes may make something lazy that is not used up at once; imports logical lines only.
+
+This reads names and the few bytes before them, in any bytes: a comment that reads like code counts as code. It relies
+on what `keepcause.lint.lazy` and `keepcause.lint.texts` leave alone: functions that are called by a name which is not
+their own, or which stands apart from its parenthesis.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+from keepcause.lint.logical import BETWEEN, STRING, width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+BUILTINS = ("map", "filter", "zip", "enumerate", "reversed", "iter")
+_ITERTOOLS = (
+    *("accumulate", "batched", "chain", "from_iterable", "combinations", "combinations_with_replacement", "compress"),
+    *("cycle", "dropwhile", "filterfalse", "groupby", "islice", "pairwise", "permutations", "product", "starmap"),
+    *("takewhile", "zip_longest"),
+)
+_MODULES = {
+    **dict.fromkeys(_ITERTOOLS, "itertools"),
+    **dict.fromkeys(("scandir", "walk", "fwalk"), "os"),
+    "iglob": "glob",
+    "reader": "csv",
+    "finditer": "re",
+}
+"""Functions of the standard library -> what has to be in a file that calls them."""
+LAZY = frozenset((*BUILTINS, *_MODULES))
+LOGS = ("debug", "info", "warning", "warn", "warn_explicit", "error", "critical", "exception", "fatal", "log")
+_SHOWING = frozenset(name.encode() for name in ("str", "repr", "ascii", "format", "exit", "__init__", *LOGS))
+"""What shows a sole argument as it is, beside exceptions."""
+_EXCEPTIONS = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Iteration", "Group")
+"""How exceptions are called that show a sole argument as it is."""
+_GIVING = frozenset((b"return", b"else", b"or", b"and"))
+"""The words whose operand may go on as it is."""
+
+_GOING_ON = tuple(b"%c" % sign for sign in b"=([{,:%+).")
+"""What may stand before something that goes on as it is."""
+_BLANK = b" \t\r\n\f\\"
+_WORD = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_"))
+_COMMENT = re.compile(rb"[^\"'#]*+#[^{]*+")
+"""A line up to what is no code: it is in a comment, or in a text and not in its fields."""
+_DOTTED = _WORD + b"."
+_TO_SEVERAL = re.compile(rb"[\r\n][^#\r\n]*[^\s\\,(#][ \t]*[\r\n]\s*[\w.]++(?:, ?[\w.]++)++ ?= ?\Z")
+"""An assignment to more than one name, at the beginning of a statement."""
+_CLOSING = (b")", b"]", b"}", b'"', b"'")
+_LINE_ENDS = (b"\n", b"\r", b"\0")
+_FARTHEST = 200
+_DEEPEST = 4
+
+
+def _before_paren(names: Iterable[str], blank: bytes = b"") -> bytes:
+    """Matches behind a parenthesis that follows one of `names`, or words that end so; their last letters come first."""
+    by_letter: dict[str, list[str]] = {}
+    for name in sorted(names):
+        by_letter.setdefault(name[-1], []).append(name)
+    ends = (
+        rb"(?<=[%s]%s%s\()(?:%s)"
+        % (
+            *("".join({name[-2] for name in each}).encode(), last.encode(), blank),
+            b"|".join(rb"(?<=%s%s\()" % (name.encode(), blank) for name in each),
+        )
+        for last, each in by_letter.items()
+    )
+    return rb"(?<=[%s]%s\()(?:%s)" % ("".join(by_letter).encode(), blank, b"|".join(ends))
+
+
+def _bracket() -> bytes:
+    """Matches a bracket to its end, where it is not too deep."""
+    inside = rb"[^\"'#()\[\]{}\\]++|#[^\r\n]*+|\\\s|%s" % STRING
+    bracket = rb"[(\[{](?:%s)*+[)\]}]" % inside
+    for _ in range(_DEEPEST):
+        bracket = rb"[(\[{](?:%s|%s)*+[)\]}]" % (inside, bracket)
+    return bracket
+
+
+def _generator() -> bytes:
+    """Matches where a generator expression's inside begins, or what looks so: what can't be read on may be one."""
+    word = rb"[\w\x80-\xff]"
+    parts = rb"(?:[^\"'#()\[\]{}\\f]++|f(?!or(?!%s))|(?<=%s)f|%s|%s)*+" % (word, word, _bracket(), STRING)
+    unread = rb"[(\[{#\\]|(?<=[fFtT])[\"']|(?<=[fFtT][rR])[\"']"
+    return rb"%s(?:(?:#[^\r\n]*+|\\)%s){0,8}+(?:for|%s)" % (parts, parts, unread)
+
+
+_ALL = re.compile(rb"%s[ \t]*+(?=[\r\n#;\0]|\Z)" % _bracket(), re.DOTALL)
+_UNCALLED = rb"(?<=[=(\[{,:%+)]\()|(?<=[=(\[{,:%+)acdefgilnoprt_]\s\()|(?<=[\s\\]\s\()"
+"""Matches behind a parenthesis that may be a generator expression's own: behind a sign, or a blank and what ends a word
+that lets it go on."""
+_SOURCE = re.compile(
+    rb"\((?:(?:%s|%s)()|(?:%s|%s)(?=%s))"
+    % (
+        *(_before_paren(LAZY), _before_paren(LAZY, b" ")),
+        _UNCALLED,
+        *(_before_paren([*(name.decode() for name in _SHOWING), *_EXCEPTIONS]), _generator()),
+    ),
+    re.DOTALL,
+)
+"""The parenthesis of a call of something lazy, where the empty group matches, or of a generator expression."""
+
+
+def sources(code: bytes) -> Iterator[int]:
+    """Where a generator expression or the standard library makes something lazy that is not used up at once."""
+    for match in _SOURCE.finditer(code):
+        at = match.start()
+        start = at if match.lastindex is None else _called_at(code, at)
+        if start >= 0 and not _is_used_up(code, start) and not _is_unpacked(code, start, at):
+            yield at
+
+
+def _called_at(code: bytes, at: int) -> int:
+    """Where the dotted name before the parenthesis at `at` begins; -1 where it is none of the lazy functions."""
+    called = code[max(0, at - _FARTHEST) : at].removesuffix(b" ")
+    owner = called.rstrip(_WORD)
+    name = called[len(owner) :].decode(errors="replace")
+    if name not in LAZY:
+        return -1
+    module = _MODULES.get(name, "" if not owner.endswith(b".") else "builtins")
+    if module.encode() not in code:
+        return -1
+    is_known = name == "from_iterable" or not module or _renaming(module).search(code)
+    return _owned_from(code, code.rindex(name.encode(), 0, at), None if is_known else frozenset((module.encode(),)))
+
+
+@functools.cache
+def _renaming(module: str) -> re.Pattern[bytes]:
+    return re.compile(rb"%s[\s\\]++as(?=[\s\\])" % module.encode())
+
+
+def is_used(code: bytes, name: bytes, roots: frozenset[bytes] | None = None) -> bool:
+    """Whether a call of `name` is not used up at once; as an attribute, one of one of `roots`, or of anything."""
+    at = code.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if code.startswith((b"(", b" ("), end):
+            start = _owned_from(code, at, roots)
+            if start >= 0 and not _is_used_up(code, start):
+                return True
+        at = code.find(name, end)
+    return False
+
+
+def _owned_from(code: bytes, at: int, roots: frozenset[bytes] | None) -> int:
+    """Where the dotted name begins that goes on at `at`; -1 where `at` is in a word, or no root is one of `roots`."""
+    first = max(0, at - _FARTHEST)
+    before = code[first:at]
+    rest = before.rstrip(_DOTTED)
+    owner = before[len(rest) :]
+    if owner and not owner.endswith(b"."):
+        return -1
+    if owner and roots is not None:
+        root = owner.partition(b".")[0]
+        if root not in roots if root else rest.rstrip(_BLANK).endswith(_CLOSING):
+            return -1
+    return first + len(rest)
+
+
+def _is_used_up(code: bytes, start: int) -> bool:
+    """Whether what stands before the expression at `start` runs through it or drops it: a loop, `*`, most calls."""
+    first = max(0, start - _FARTHEST)
+    window = code[first:start]
+    before = window.rstrip(_BLANK)
+    line = before[max(map(before.rfind, _LINE_ENDS)) + 1 :]
+    is_cut = first > 0 and len(line) == len(before)
+    if any(end in window[len(before) :] for end in _LINE_ENDS):
+        if is_cut or b"#" in line:
+            return False  # a comment may end there
+    elif not is_cut and _COMMENT.fullmatch(line):
+        return True
+    is_argument = before.endswith(b"(")
+    before = before[:-1] if is_argument else before
+    word = before[len(before.rstrip(_WORD)) :]
+    if not word:
+        return not (is_argument or before.endswith(_GOING_ON))
+    return not (word in _GIVING or word in _SHOWING or word.lstrip(b"_")[:1].isupper() or not word.isascii())
+
+
+def _is_unpacked(code: bytes, start: int, at: int) -> bool:
+    """Whether all that a statement assigns, to more than one name, begins at `start` and ends with the bracket `at`."""
+    return _TO_SEVERAL.search(code, max(0, start - _FARTHEST), start) is not None and _ALL.match(code, at) is not None
+
+
+# Functions that give generators
+
+_DEFINITIONS = tuple(
+    re.compile(rb"%s(?<![\w\x80-\xff.]%s)(?=[\s\\])%s([\w\x80-\xff]++)" % (kind, kind, BETWEEN))
+    for kind in (b"def", b"class")
+)
+_DECORATED = re.compile(rb"[ \t]*@(?!staticmethod|classmethod)[\w.]++(?:\(.*\))?[ \t\r]*\n[ \t]*(?:async )?")
+_YIELD = re.compile(rb"yield(?<=[\s:;=({]yield)(?![\w\x80-\xff])")
+_BEFORE_YIELD = (b":", b";", b"=", b"(", b"{")
+
+
+def generators(code: bytes) -> frozenset[bytes]:
+    """The names of the generator functions that `code` defines, and of some others."""
+    names: set[bytes] = set()
+    if b"yield" in code:
+        matches = sorted((match.start(), match[1]) for kind in _DEFINITIONS for match in kind.finditer(code))
+        definitions = [(start, _column(code, start), name) for start, name in reversed(matches)]
+        for match in _YIELD.finditer(code):
+            names.update(_around(code, match.start(), definitions))
+    return frozenset(names)
+
+
+def _around(code: bytes, at: int, definitions: list[tuple[int, int, bytes]]) -> Iterator[bytes]:
+    """The names of the functions around `at`, of the one before it, and of what strings may hold."""
+    before = code[_line_start(code, at) : at].rstrip(_BLANK)
+    if before and not before.endswith(_BEFORE_YIELD):
+        return  # a word of a text
+    least, is_first = _column(code, at), True
+    for start, column, name in definitions:
+        if start < at and (is_first or column < least):
+            if code.startswith(b"def", start):
+                is_first = False
+                if not _is_decorated(code, start):
+                    yield name
+            if column < least and not _may_be_text(code, start, at):
+                least = column
+
+
+def _line_start(code: bytes, at: int) -> int:
+    return max(code.rfind(b"\n", 0, at), code.rfind(b"\r", 0, at)) + 1
+
+
+def _column(code: bytes, at: int) -> int:
+    """The indentation of the line around `at`."""
+    line = code[_line_start(code, at) : at]
+    return width(line[: len(line) - len(line.lstrip(b" \t\f"))])
+
+
+def _is_decorated(code: bytes, start: int) -> bool:
+    """Whether a function that does not give what it makes, since it is decorated, begins at `start`."""
+    above = code.rfind(b"\n", 0, max(0, _line_start(code, start) - 1)) + 1
+    return _DECORATED.fullmatch(code, above, start) is not None
+
+
+def _may_be_text(code: bytes, start: int, end: int) -> bool:
+    """Whether what stands at `start` may be in a string that ends before `end`."""
+    return any(code.count(quotes, start, end) % 2 for quotes in (b'"""', b"'''"))
+
+
+# Functions of other modules
+
+_IMPORT = re.compile(rb"import(?=[\s\\(*])((?:[^\r\n(\\]++|\\\s|\((?:[^)#]++|#[^\r\n]*+)*+\))*+)")
+_NAME = re.compile(rb"[\w\x80-\xff]++")
+_RENAMED = re.compile(rb"([\w\x80-\xff]++)%sas(?<=[\s\\]as)(?=[\s\\])%s([\w\x80-\xff]++)" % (BETWEEN, BETWEEN))
+_ATTRIBUTE = re.compile(rb"\.[\s\\]*+([\w\x80-\xff]++) ?\(")
+
+
+def used_from(code: bytes, elsewhere: frozenset[bytes]) -> Iterator[bytes]:
+    """The names by which calls that are not used up at once may call one of the functions `elsewhere`."""
+    imports = b"\n".join(_IMPORT.findall(code))
+    words = frozenset(_NAME.findall(imports))
+    names = elsewhere if b"*" in imports else elsewhere & words | elsewhere.intersection(_ATTRIBUTE.findall(code))
+    renamed = {alias for name, alias in _RENAMED.findall(imports) if name in elsewhere} if elsewhere & words else ()
+    return (name for name in (*names, *renamed) if is_used(code, name, words))
