@@ -75,17 +75,15 @@ class FileReport:
     findings: tuple[Finding, ...]
 
 
-def lint_source(
-    source: Source, settings: Settings, explain: Explain, generators: frozenset[str] = frozenset()
-) -> list[Finding]:
-    """The findings of one file, by position.
+def lint_source(source: Source, settings: Settings, explain: Explain, looking: Iterable[Rule]) -> list[Finding]:
+    """The findings of one file, by position, of those rules that are `looking`.
 
-    `explain` gives the worker-init evidence that a kind of rule asks for, `generators` are as in `possible_in_program`.
+    `explain` gives the worker-init evidence that a kind of rule asks for.
     """
     source.structured = settings.structured
     rules = {rule.code: rule for rule in settings.rules}
     found: list[Finding] = []
-    for finding in _raw_findings(source, settings.rules, generators):
+    for finding in _raw_findings(source, looking):
         where = rules[finding.code].where
         if where is not Where.EVERYWHERE:
             evidence = explain(finding, where)
@@ -116,12 +114,11 @@ def reason(evidence: WorkerInit) -> str:
     return f"worker-init: {' -> '.join(names)}"
 
 
-def _raw_findings(source: Source, rules: Iterable[Rule], generators: frozenset[str]) -> Iterator[Finding]:
+def _raw_findings(source: Source, rules: Iterable[Rule]) -> Iterator[Finding]:
     for rule in rules:
-        if rule.possible_in_program(source.data, generators):
-            for kind in rule.nodes:
-                for node in source.scopes.nodes.get(kind, ()):
-                    yield from rule.check(node, source)
+        for kind in rule.nodes:
+            for node in source.scopes.nodes.get(kind, ()):
+                yield from rule.check(node, source)
 
 
 class Engine:
@@ -147,40 +144,33 @@ class Engine:
         except OSError as error:
             return _unreadable(path, error)
         try:
-            if not self._may_find(path, data):
-                return FileReport(path, data, ())
             return FileReport(path, data, tuple(self.findings(path, data)))
         except SourceError as error:
             return Trouble(str(path), error.reason, error.line)
         except RecursionError:
             return Trouble(str(path), "nested too deeply to be checked")
 
-    def _may_find(self, path: Path, data: bytes) -> bool:
-        rules = self.settings.rules
-        if self.settings.single_file:
-            return any(rule.possible(data) for rule in rules)
-        root, name = self._place(path)
-        program = self.graph(root).program
-        program.hold(name, data)
-        return any(rule.possible_in_program(data, program.generators) for rule in rules)
-
     def findings(self, path: Path, data: bytes) -> list[Finding]:
-        """The findings of a file whose bytes are `data`; raises SourceError where they can't be read as Python."""
+        """The findings of a file whose bytes are `data`.
+
+        Raises SourceError where they can't be read as Python and may hold a finding: else they are not parsed.
+        """
         root, name = self._place(path)
+        graph = None if self.settings.single_file else self.graph(root)
+        generators = graph.program.generators if graph else frozenset()
+        if graph:
+            graph.program.hold(name, data)
+        looking = [rule for rule in self.settings.rules if rule.possible_in_program(data, generators)]
+        if not looking:
+            return []
         source = Source(data, name)
-        if self.settings.single_file:
-            graph = Graph(Program.of_one_file(source), self.settings.declared)
-            generators: frozenset[str] = frozenset()
-        else:
-            graph = self.graph(root)
-            generators = graph.program.generators
-            source.elsewhere = partial(graph.resolver.gives, source.path)
-        least = Grade.POSSIBLE if self.settings.reviewed else self.settings.evidence
+        if graph:
+            source.elsewhere = partial(graph.resolver.gives, name)
+        linked = graph or Graph(Program.of_one_file(source), self.settings.declared)
+        # A comment may keep quiet what is only possible; then it is in use.
+        least = Grade.POSSIBLE if self.settings.reviewed and b"noqa" in data.lower() else self.settings.evidence
         return lint_source(
-            source,
-            self.settings,
-            lambda *asked: _absolute(_evidence(graph, source, least, *asked), root),
-            generators,
+            source, self.settings, lambda *asked: _absolute(_evidence(linked, source, least, *asked), root), looking
         )
 
     def _place(self, path: Path) -> tuple[Path, str]:
@@ -216,7 +206,8 @@ class Engine:
 def lint_single_file(source: Source, settings: Settings) -> list[Finding]:
     """The findings of one file with the evidence of that file alone; `source.path` is below its program's root."""
     graph = Graph(Program.of_one_file(source), settings.declared)
-    return lint_source(source, settings, lambda *asked: _evidence(graph, source, settings.evidence, *asked))
+    looking = [rule for rule in settings.rules if rule.possible(source.data)]
+    return lint_source(source, settings, lambda *asked: _evidence(graph, source, settings.evidence, *asked), looking)
 
 
 def _evidence(graph: Graph, source: Source, least: Grade, finding: Finding, where: Where) -> WorkerInit | None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LAUNCH_SITE = "launch site"
 _CHILD_SIDE = (BOOT_HOOK, ACTOR_START, PROCESS_RUN)
 _MOST_CALLERS = 25
+_MOST_FILES_OF_A_STEP = 8
 _DEEPEST = 4
 _LEAST_SHARE = 0.5
 _NOT_CALLED = "nothing in the program is seen to call it"
@@ -142,6 +143,8 @@ class Graph:
             return None
         if steps := self._child_steps(path, function, at):
             return WorkerInit(Grade.SURE, steps)
+        if self._is_shared(path, function):
+            return None
         for caller in self.callers(path, function):
             if last and caller.line < caller.function.tail:
                 continue
@@ -149,6 +152,11 @@ class Graph:
                 step = Step(function.qualname, path, function.line, f"called at line {caller.line} of {caller.path}")
                 return WorkerInit(Grade.SURE, (*steps, step))
         return None
+
+    def _is_shared(self, path: str, function: Function) -> bool:
+        """Whether a function is no step of one kind of worker: many files may call it, or it serves or cleans up."""
+        serves = startup.SERVING_NAME.fullmatch(function.name) is not None
+        return serves or len(self._files_that_may_call(path, function)) > _MOST_FILES_OF_A_STEP
 
     def _child_steps(self, path: str, function: Function, at: int) -> tuple[Step, ...]:
         """The launch site, where there is one, and the function, if its line `at` runs in a worker."""

@@ -29,17 +29,12 @@ _SPAWN = re.compile(
 _LOADER = re.compile(r"torch\.utils\.data(?:\.\w+)*\.DataLoader")
 _ACTOR = re.compile(r"ray\.(?:actor\.)?remote\b")
 _THREAD = re.compile(r"threading\.Thread")
-_SIGNS = tuple(
-    re.compile(sign)
-    for sign in (
-        rb"target\s*=",
-        rb"initializer\s*=",
-        rb"worker_init_fn\s*=",
-        rb"\((?:(?<=spawn\()|(?<=start_processes\()|(?<=launch\()|(?<=_run_multiprocess\()|(?<=fork\())",
-        rb"remote\b",
-    )
+_KEYWORDS = tuple(re.compile(word + rb"\s*=(?!=)") for word in (b"target", b"initializer", b"worker_init_fn"))
+_CALLED = re.compile(
+    rb"\((?:(?<=spawn\()|(?<=start_processes\()|(?<=launch\()|(?<=_run_multiprocess\()|(?<=fork\()|(?<=remote\())"
 )
-"""What a launch site holds; a pattern that begins with few letters, or one bracket, is quick to search for."""
+_LAUNCHERS = (b"elastic_launch", b"torch_xla")
+"""Whose `launch` starts processes."""
 ACTOR = "?"
 """Stands in a target for an actor of unknown class."""
 _NO_PROCESSES = ("psutil.", "threading.", "multiprocessing.dummy")
@@ -65,12 +60,25 @@ class Launch:
 
 def may_launch(data: bytes) -> bool:
     """Whether a file with these bytes may hold a launch site."""
-    return any(sign.search(data) for sign in _SIGNS)
+    return next(signs(data), None) is not None
 
 
 def signs(data: bytes) -> Iterator[int]:
-    """Where the file's bytes hold what a launch site does."""
-    return (match.start() for sign in _SIGNS for match in sign.finditer(data))
+    """Where the file's bytes hold what every launch site does."""
+    for match in _CALLED.finditer(data):
+        if not data.endswith(b"launch", 0, match.start()) or any(word in data for word in _LAUNCHERS):
+            yield match.start()
+    for keyword in _KEYWORDS:
+        yield from (match.start() for match in keyword.finditer(data) if _is_argument(data, match.start()))
+
+
+def _is_argument(data: bytes, start: int) -> bool:
+    """Whether the name at `start`, which something is assigned to, may be a call's keyword."""
+    line = data.rfind(b"\n", 0, start) + 1
+    if data[line:start].strip():
+        return data[start - 1 : start] in b" \t(,"
+    before = data[data.rfind(b"\n", 0, max(line - 1, 0)) + 1 : line]
+    return not before.strip() or b"#" in before or before.rstrip().endswith((b"(", b","))
 
 
 def recognise(call: ast.Call, references: References, source: Source) -> Iterator[Launch]:

@@ -96,6 +96,7 @@ class Program:
         self._with_tree: list[str] = []
         self._may_launch: dict[str, bool] = {}
         self._launch_inside: dict[str, bool] = {}
+        self._launch_lines: dict[str, list[int]] = {}
         self._known_places: dict[tuple[tuple[bytes, ...], frozenset[str]], dict[str, list[tuple[int, int]]]] = {}
 
     @classmethod
@@ -161,7 +162,12 @@ class Program:
     def functions_that_launch(self, path: str) -> list[Function]:
         """The module and those functions of the file that may hold a launch site."""
         summary = self.summary(path)
-        return summary.around(_lines(self.data(path), launch.signs(self.data(path)))) if summary else []
+        if summary is None:
+            return []
+        if path not in self._launch_lines:
+            data = self.data(path)
+            self._launch_lines[path] = sorted(set(_lines(data, launch.signs(data))))
+        return summary.around(self._launch_lines[path])
 
     @property
     def parsed(self) -> int:
