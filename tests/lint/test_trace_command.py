@@ -119,7 +119,7 @@ def test_several_places_and_a_name_with_a_colon(project: Path, capsys: pytest.Ca
         ("broken.py:1", b"def f(:\n", "broken.py:1: invalid syntax"),
         ("bytes.py", b"x = '\xff'\n", "bytes.py:1: not valid utf-8: invalid start byte at byte 5"),
         ("deep.py", b"x" + b".x()" * 5000, "deep.py: nested too deeply to be"),
-        ("empty.py:1", b"", "empty.py: has no line 1: its lines are 1 to 0"),
+        ("empty.py:1", b"", "empty.py: has no line 1: it is empty"),
         (os.devnull, None, f"{os.devnull}: can't be read: not a regular file"),
     ],
 )
