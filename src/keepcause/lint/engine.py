@@ -17,6 +17,7 @@ from keepcause.lint.graph import LAUNCH_SITE, Declared, Graph
 from keepcause.lint.noqa import Suppressions
 from keepcause.lint.options import Structured
 from keepcause.lint.program import Program
+from keepcause.lint.roots import may_have_child
 from keepcause.lint.rule import Rule, Where, all_rules
 from keepcause.lint.source import Source, SourceError
 from keepcause.lint.startup import is_test_path
@@ -161,6 +162,8 @@ class Engine:
         if graph:
             graph.program.hold(name, data)
         looking = [rule for rule in self.settings.rules if rule.possible_in_program(data, generators)]
+        if looking and not graph and not may_have_child(data):
+            looking = [rule for rule in looking if rule.where is not Where.WORKER_CHILD]
         if not looking:
             return []
         source = Source(data, name)
