@@ -38,7 +38,8 @@ MAY_IMPORT = {
     "cli": {"commands"},
     "vendor": set(),
     "__main__": {"cli"},
-    "__init__": {"runtime"},
+    "__init__": {"runtime", "api"},
+    "api": {"lint", "config", "run", "codemod"},
     "testing": {"runtime"},
 }
 """Which rooms each room may import: only those below it."""

@@ -41,6 +41,8 @@ class Session:
         self._progress = Progress(0)
         more = structured_codes() if getattr(options, "structured", False) else ()
         said = config_options.given(vars(options))
+        if given is not None and Path(inputs.STDIN) in given:
+            said["single-file"] = True  # a text without a name belongs to no program
         try:
             layers = Layers(said, file=options.config, isolated=options.isolated, more=more)
             self.here = layers.at(Path())
