@@ -88,8 +88,8 @@ def lint_source(
     With a `filename`, which need not be there, its configuration and its program count, as in `keepcause check`;
     without one nothing but the source and the options does. Lines of a finding count from 1, columns from 0.
 
-    Raises SourceError where the source may hold a finding and is no Python, ConfigError where the configuration can't be
-    used, ValueError and TypeError for options that there are not.
+    Raises SourceError where the source may hold a finding and is no Python, ConfigError where the configuration can't
+    be used, ValueError and TypeError for options that there are not.
     """
     return _Text(source, filename, options).findings()
 
