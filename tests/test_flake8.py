@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from keepcause.config import KEYS
 
+CONFIGURATION = Path(__file__).parents[1] / "docs" / "configuration.md"
 WORKER = """\
 class Worker:
     def init_device(self):
@@ -176,3 +177,55 @@ def test_a_file_that_can_not_be_parsed(project: Path) -> None:
     (project / "broken.py").write_text("def f(:\n")
     lines = flake8("--select=KC,E9", "broken.py", "worker.py")
     assert [line.split(":")[0] for line in lines] == ["broken.py", "worker.py"]
+
+
+def test_options_of_its_own(project: Path) -> None:
+    code = WORKER.replace("init_device", "opened")
+    (project / "worker.py").write_text(code)
+    assert flake8("worker.py") == []
+    named = ["6:13: KC101"]
+    assert places(flake8("--keepcause-worker-init=worker:Worker.opened, other", "worker.py")) == named
+    (project / "setup.cfg").write_text("[flake8]\nkeepcause-worker-init =\n    other:x,\n    worker:Worker.*\n")
+    assert places(flake8("worker.py")) == named
+    assert flake8("--keepcause-not-worker-init=worker:*", "worker.py") == []
+    (project / "setup.cfg").write_text("[flake8]\nkeepcause_evidence = sure\n")
+    (project / "pyproject.toml").write_text("[tool.keepcause]\nworker-init = ['worker:*']\nevidence = 'possible'\n")
+    assert places(flake8("worker.py")) == named
+    assert flake8("--keepcause-worker-init=other:*", "worker.py") == []
+
+
+def test_every_option_is_offered(project: Path) -> None:
+    text = "\n".join(flake8("--help"))
+    offered = set(re.findall(r"--keepcause-([a-z-]+)", text))
+    assert offered == {key.name for key in KEYS if key.flake8}
+    for key in KEYS:
+        assert (f"--keepcause-{key.name}`" in CONFIGURATION.read_text(encoding="utf-8")) is key.flake8
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("evidence=much", "keepcause-evidence: expected one of sure, likely, possible, not 'much'"),
+        ("rank-names=a.b.c", "keepcause-rank-names: expected names such as 'rank' or 'self.rank', not 'a.b.c'"),
+        ("worker-init-error=Mine", "keepcause-worker-init-error: expected a class such as "),
+    ],
+)
+def test_a_mistake_in_an_option(project: Path, option: str, says: str) -> None:
+    (project / "setup.cfg").write_text(f"[flake8]\nkeepcause-{option.replace('=', ' = ')}\n")
+    for arguments in (["worker.py"], ["--isolated", f"--keepcause-{option}", "worker.py"]):
+        done = subprocess.run([sys.executable, "-m", "flake8", *arguments], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1
+        assert f"keepcause: {says}" in done.stdout + done.stderr
+        assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_files_of_the_configuration(project: Path) -> None:
+    for name in ("a/x.py", "b/x.py"):
+        (project / name).parent.mkdir()
+        (project / name).write_text(WORKER)
+    (project / "pyproject.toml").write_text(
+        "[tool.keepcause]\nextend-exclude = ['a']\nper-file-ignores = { 'b/*' = ['KC101'] }\n"
+    )
+    found = [line.split(":")[0] for line in flake8("--select=KC", "--jobs=2", ".", "a/x.py")]
+    assert found == ["./worker.py"]
+    assert [line.split(":")[0] for line in flake8("--select=KC101", ".")] == ["./worker.py"]

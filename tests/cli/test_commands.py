@@ -39,7 +39,7 @@ def test_rules(keepcause: Run) -> None:
 def test_unknown_rule(keepcause: Run) -> None:
     done = keepcause("rule", "KC1")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("keepcause: no rule has the code 'KC1'; there are KC101, ")
+    assert done.stderr.startswith("keepcause: no rule has the code 'KC1'; there are KC001, ")
 
 
 def test_wrong_usage(keepcause: Run) -> None:

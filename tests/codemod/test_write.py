@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from keepcause.codemod.apply import WriteError, diff, write
+from keepcause.codemod.write import WriteError, diff, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,7 +122,7 @@ WRITER = """
 import sys
 from itertools import cycle
 from pathlib import Path
-from keepcause.codemod.apply import WriteError, write
+from keepcause.codemod.write import WriteError, write
 old, new = b"old\\r\\n" * 1000, b"new\\n" * 1001
 print("ready", flush=True)
 for before, after in cycle([(old, new), (new, old)]):

@@ -21,10 +21,9 @@ from keepcause.lint.structured import means
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from keepcause.codemod.splice import Splice
     from keepcause.lint.source import Source
 
-Splice: TypeAlias = tuple[int, int, str]
-"""Start and end, as offsets into a source's text, and what stands there instead."""
 ImportNode: TypeAlias = ast.Import | ast.ImportFrom
 T = TypeVar("T")
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

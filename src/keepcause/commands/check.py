@@ -1,17 +1,25 @@
-"""The command `check`: print findings and sum them up; imports linter and session."""
+"""The command `check`: print findings and sum them up; imports linter, report and session."""
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
-from keepcause.commands import session
+from keepcause import cache
+from keepcause.commands import CommandError, session
 from keepcause.commands.inputs import inputs
+from keepcause.lint.engine import Trouble
+from keepcause.lint.files import program_root
 from keepcause.lint.finding import Safety
+from keepcause.report import statistics
+from keepcause.report.text import shown_path
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from keepcause.lint.finding import Finding
 
@@ -19,18 +27,70 @@ if TYPE_CHECKING:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's options to its parser."""
     session.add_options(parser)
+    parser.add_argument("-o", "--output-file", type=Path, metavar="FILE", help="write the findings to a file")
+    parser.add_argument("-e", "--exit-zero", action="store_true", help="end with exit code 0 also where there are some")
+    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help=f"keep what was found in DIR, not {cache.FOLDER}")
+    parser.add_argument("-n", "--no-cache", action="store_true", help="check every file anew and keep nothing")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
+    instead.add_argument("--show-files", action="store_true", help="list the files that would be checked instead")
+    instead.add_argument("--add-noqa", action="store_true", help="add `# noqa` comments to all findings instead")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print what is found; returns 1 where something is, 2 where there was trouble."""
     asked = inputs(options)
     this = session.Session(options, asked.given)
-    reports = [report for _, report in this.reports(asked.paths) if report.findings]
-    this.print(reports)
+    if options.statistics and this.output_format not in ("full", "concise", "json"):
+        raise CommandError(f"--statistics has no output format {this.output_format}; there are full, concise, json")
+    if options.show_files:
+        return _show_files(this, asked.paths)
+    if options.add_noqa and asked.given is not None:
+        raise CommandError("--add-noqa changes files, and standard input is none")
+    folder = None if options.no_cache else options.cache_dir or _cache_folder()
+    reports = [report for report in this.reports(asked.paths, cache=folder) if report.findings]
+    if options.add_noqa:
+        from keepcause.commands.add_noqa import add_noqa
+
+        return add_noqa(this, reports, quiet=options.quiet)
     findings = [finding for report in reports for finding in report.findings]
-    if this.output_format != "json" and not options.quiet:
+    with _output(options.output_file) as stream:
+        if options.statistics:
+            counted = statistics.table if this.for_people else statistics.as_json
+            stream.write(counted(findings))
+        else:
+            this.print(reports, stream)
+    if not options.quiet and (this.for_people or options.output_file):
         print(_summary(findings, this.troubled, this.here["unsafe-fixes"]))
-    return this.exit_code(bool(findings))
+    return this.exit_code(bool(findings) and not options.exit_zero)
+
+
+def _cache_folder() -> Path:
+    """The folder for what was found, in the root of the project that the working directory is in."""
+    return program_root(Path.cwd() / "_") / cache.FOLDER
+
+
+def _show_files(this: session.Session, paths: Iterable[Path]) -> int:
+    for path in this.run.files(paths):
+        if isinstance(path, Trouble):
+            this.complain(path)
+        else:
+            print(shown_path(path))
+    return this.exit_code(False)
+
+
+@contextlib.contextmanager
+def _output(path: Path | None) -> Iterator[TextIO]:
+    """Where findings go: a file, with the folders that it needs, or standard output."""
+    if path is None:
+        yield sys.stdout
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as stream:
+            yield stream
+    except OSError as error:
+        raise CommandError(f"{path}: can't be written: {error.strerror or error}") from error
 
 
 def _summary(findings: Sequence[Finding], troubled: bool, unsafe_too: bool) -> str:

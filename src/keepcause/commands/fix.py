@@ -42,8 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Repair what is found; returns 1 where something is left or a diff is not empty, 2 where there was trouble."""
     try:
-        from keepcause.codemod.apply import WriteError, diff, write
         from keepcause.codemod.outcome import Outcome
+        from keepcause.codemod.write import WriteError, diff, write
     except ModuleNotFoundError as error:
         if error.name != "libcst":
             raise
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     safeties = Safety if this.here["unsafe-fixes"] else (Safety.SAFE,)
     outcome = Outcome(frozenset({*safeties, *(structured_codes() if options.structured else ())}))
     text = b"".join((asked.given or {}).values())
-    for engine, report in this.reports(asked.paths):
+    for engine, report in this.reports_one_by_one(asked.paths):
         try:
             result = outcome.add(engine, report) if report.findings else report.data
             if options.diff:
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
         this.print(outcome.left, sys.stdout if asked.given is None else sys.stderr)
     if not options.quiet:
         changes_on_stdout = options.diff or asked.given is not None
-        beside = sys.stderr if changes_on_stdout or this.output_format == "json" else sys.stdout
+        beside = sys.stderr if changes_on_stdout or not this.for_people else sys.stdout
         _tell(outcome, options, beside)
     counts = options.diff or options.exit_non_zero_on_fix
     return this.exit_code(bool(outcome.left) or (counts and bool(outcome.repaired)))

@@ -7,13 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from keepcause.cache import CacheError
 from keepcause.commands import CLEAN, FOUND, TROUBLE, CommandError, complain, inputs
-from keepcause.config import ConfigError
+from keepcause.config import FOR_PEOPLE, ConfigError
 from keepcause.config import options as config_options
 from keepcause.config.layers import Layers
 from keepcause.lint.engine import Trouble
 from keepcause.lint.rule import structured_codes
 from keepcause.report.progress import Progress
+from keepcause.report.text import plain, takes_styles
 from keepcause.run import Run
 
 if TYPE_CHECKING:
@@ -55,24 +57,49 @@ class Session:
         """How findings are printed."""
         return str(self.here["output-format"])
 
+    @property
+    def for_people(self) -> bool:
+        """Whether the output format is one that people read."""
+        return self.output_format in FOR_PEOPLE
+
     def print(self, reports: Sequence[FileReport], stream: TextIO | None = None) -> None:
         """Print findings as the output format says."""
-        render = importlib.import_module(f"keepcause.report.{self.output_format}").render
-        (stream or sys.stdout).write(render(reports))
+        text: str = importlib.import_module(f"keepcause.report.{self.output_format}").render(reports)
+        stream = stream or sys.stdout
+        stream.write(text if takes_styles(stream) else plain(text))
 
-    def reports(self, paths: Iterable[Path]) -> Iterator[tuple[Engine, FileReport]]:
-        """Every file that could be checked, with the engine that did it."""
-        files = list(self.run.files(paths))
+    def reports(self, paths: Iterable[Path], *, cache: Path | None = None) -> Iterator[FileReport]:
+        """Every file that could be checked; `cache` is the folder that knows what was found before."""
+        files = self._files(paths)
+        try:
+            yield from self._checked(self.run.check_all(files, cache))
+        except CacheError as error:
+            complain(f"warning: {error}")
+            yield from self._checked(self.run.check_all(files, cache, renew=True))
+
+    def reports_one_by_one(self, paths: Iterable[Path]) -> Iterator[tuple[Engine, FileReport]]:
+        """As `reports`, each file checked when it is asked for, with the engine that does it."""
+        for report in self._checked(map(self.run.check, self._files(paths))):
+            yield self.run.engine(report.path), report
+
+    def _files(self, paths: Iterable[Path]) -> list[Path]:
+        found = list(self.run.files(paths))
+        for trouble in found:
+            if isinstance(trouble, Trouble):
+                self.complain(trouble)
+        files = [path for path in found if not isinstance(path, Trouble)]
         self._progress = Progress(len(files))
-        for path in files:
+        return files
+
+    def _checked(self, results: Iterable[FileReport | Trouble]) -> Iterator[FileReport]:
+        for result in results:
             self._progress.advance()
-            found = path if isinstance(path, Trouble) else self.run.check(path)
-            if isinstance(found, Trouble):
-                self.complain(found)
+            if isinstance(result, Trouble):
+                self.complain(result)
             else:
-                if found[1].findings:
+                if result.findings:
                     self._progress.clear()
-                yield found
+                yield result
         self._progress.clear()
 
     @property

@@ -20,7 +20,9 @@ from keepcause.lint.rule import all_rules
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FORMATS = ("full", "concise", "json")
+FOR_PEOPLE = ("full", "concise")
+FORMATS = (*FOR_PEOPLE, "json", "github", "gitlab", "sarif")
+"""The output formats; those for people may be coloured, and are followed by a summary."""
 
 
 class ConfigError(Exception):

@@ -37,6 +37,8 @@ class Layers:
             if self._only is None:
                 raise ConfigError(file, "has no [tool.keepcause]")
         self._folders: dict[str, Config] = {}
+        self._settings: dict[str, Settings] = {}
+        """By folder, where that is all that counts."""
         self._nearest = functools.cache(self._found)
         self._left_out = functools.cache(self._is_left_out)
 
@@ -59,11 +61,17 @@ class Layers:
 
     def settings(self, path: Path) -> Settings:
         """What is looked for in the file at `path`; raises ConfigError."""
-        return settings(self.at(path.parent), os.path.abspath(path))
+        folder = os.path.split(path)[0]
+        if folder not in self._settings:
+            config = self.at(Path(folder))
+            if config["per-file-ignores"]:
+                return settings(config, os.path.abspath(path))
+            self._settings[folder] = settings(config, folder)
+        return self._settings[folder]
 
-    def excluded(self, path: Path, top: Path) -> bool:
-        """Whether `path` or a folder between it and `top` is excluded; `top` itself is not asked."""
-        return self._left_out(os.path.abspath(path), os.path.abspath(top))
+    def excluded(self, path: str, top: str) -> bool:
+        """Whether `path` or a folder between it and `top`, both absolute, is excluded; `top` itself is not asked."""
+        return self._left_out(path, top)
 
     def _is_left_out(self, path: str, top: str) -> bool:
         folder = os.path.split(path)[0]
@@ -72,7 +80,7 @@ class Layers:
         if folder != top and self._left_out(folder, top):
             return True
         try:
-            config = self.at(Path(folder))
+            config = self._folders.get(folder) or self.at(Path(folder))
         except ConfigError:
             return False  # whoever checks the file tells of it
         return matches(config["exclude"] + config["extend-exclude"], path)
@@ -81,7 +89,7 @@ class Layers:
         """Whether `path`, or a folder between it and the working directory, is excluded."""
         here = Path.cwd()
         absolute = Path(os.path.abspath(path))
-        return self.excluded(absolute, here if here in absolute.parents else absolute.parent)
+        return self.excluded(str(absolute), str(here if here in absolute.parents else absolute.parent))
 
     def force_excluded(self, path: Path) -> bool:
         """Whether a path that is named is left out: `force-exclude` is on, and it is excluded."""

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepcause.lint.files import program_root, python_files, read
+from keepcause.lint.files import program_root, python_files, read, shares_root
 from keepcause.lint.finding import Finding, Grade, WorkerInit
 from keepcause.lint.graph import LAUNCH_SITE, Declared, Graph
 from keepcause.lint.noqa import Suppressions
@@ -46,6 +46,11 @@ class Settings:
     def rules(self) -> tuple[Rule, ...]:
         """The rules that are on, by code."""
         return tuple(rule for rule in all_rules() if rule.code in self.codes)
+
+    @property
+    def spelled(self) -> str:
+        """The same text for the same settings, in every process."""
+        return repr((sorted(self.codes), replace(self, codes=frozenset())))
 
     @property
     def reviewed(self) -> bool:
@@ -135,7 +140,7 @@ class Engine:
         self._graphs: Graphs = {} if graphs is None else graphs
         self._given = {os.path.abspath(path): data for path, data in (given or {}).items()}
         self._exists = functools.cache(os.path.exists)
-        self._places: dict[str, tuple[Path, str]] = {}
+        self._roots: dict[str, Path] = {}
 
     def check(self, path: Path) -> FileReport | Trouble:
         """The findings of the file at `path`, or why it could not be checked."""
@@ -180,11 +185,26 @@ class Engine:
         """The root of the program that the file belongs to, and the file's name below it."""
         absolute = os.path.abspath(path)
         folder, name = os.path.split(absolute)
-        if folder not in self._places:
-            root = program_root(Path(absolute), self._exists)
-            self._places[folder] = root, Path(folder).relative_to(root).as_posix().removeprefix(".")
-        root, below = self._places[folder]
+        root = self._root(folder)
+        below = folder[len(str(root)) :].strip(os.sep).replace(os.sep, "/")
         return root, f"{below}/{name}" if below else name
+
+    def _root(self, folder: str) -> Path:
+        if folder not in self._roots:
+            alike = shares_root(folder, self._exists)
+            self._roots[folder] = (
+                self._root(os.path.split(folder)[0]) if alike else program_root(Path(folder, "_"), self._exists)
+            )
+        return self._roots[folder]
+
+    def program(self, path: Path) -> Program | None:
+        """The program that the file is checked in; None where it is checked alone."""
+        return None if self.settings.single_file else self.graph(self._place(path)[0]).program
+
+    def link(self, path: Path) -> None:
+        """Read the file's program, so that processes which are started now need not do so each."""
+        if (program := self.program(path)) is not None:
+            program.index()
 
     def graph(self, root: Path) -> Graph:
         """The graph of the program below `root`."""
@@ -240,11 +260,11 @@ def _absolute(evidence: WorkerInit | None, root: Path) -> WorkerInit | None:
 
 
 def expand(
-    paths: Iterable[Path], excluded: Callable[[Path, Path], bool] = lambda path, top: False
+    paths: Iterable[Path], excluded: Callable[[str, str], bool] = lambda path, top: False
 ) -> Iterator[Path | Trouble]:
     """The Python files that `paths` name: a file as it is, a folder by its listing; each file once.
 
-    `excluded` is asked of what lies in a folder `top` whether it is left out.
+    `excluded` is asked of what lies in a folder `top` whether it is left out; both are absolute.
     """
     seen: set[str] = set()
     for path in paths:
@@ -255,13 +275,14 @@ def expand(
                 yield found
 
 
-def _expand_one(path: Path, excluded: Callable[[Path, Path], bool]) -> Iterator[Path | Trouble]:
+def _expand_one(path: Path, excluded: Callable[[str, str], bool]) -> Iterator[Path | Trouble]:
     if os.path.isdir(path):
         failures: list[OSError] = []
-        excluding: list[Path] = []
+        excluding: list[str] = []
+        top = os.path.abspath(path)
 
-        def left_out(inner: Path) -> bool:
-            if excluded(inner, path):
+        def left_out(inner: str) -> bool:
+            if excluded(f"{top}/{inner}", top):
                 excluding.append(inner)
                 return True
             return False

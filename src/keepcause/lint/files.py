@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Failed = Callable[[OSError], object]
-    LeftOut = Callable[[Path], bool]
+    LeftOut = Callable[[str], bool]
 
-_ROOT_MARKS = (".git", "pyproject.toml", "setup.cfg", "setup.py")
+ROOT_MARKS = (".git", "pyproject.toml", "setup.cfg", "setup.py")
 SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__"})
 """Folders that are never walked."""
 _SHEBANG = re.compile(rb"#!.*\bpython[0-9.]*(?:\s|$)")
@@ -46,6 +46,13 @@ def read(path: Path | str) -> bytes:
         return file.read()
 
 
+def shares_root(folder: str, exists: Callable[[str], bool]) -> bool:
+    """Whether the files of `folder` certainly have the same root as those of the folder above."""
+    above = os.path.split(folder)[0]
+    packages = exists(f"{folder}/__init__.py") and exists(f"{above}/__init__.py")
+    return packages and not any(exists(f"{folder}/{mark}") for mark in ROOT_MARKS[:2])
+
+
 def program_root(path: Path, exists: Callable[[str], bool] = os.path.exists) -> Path:
     """The folder of the program that the file `path` (absolute) belongs to.
 
@@ -56,24 +63,24 @@ def program_root(path: Path, exists: Callable[[str], bool] = os.path.exists) -> 
     topmost = packages[-1] if packages else None
     for folder in path.parents:
         in_package = topmost is not None and folder.is_relative_to(topmost)
-        marks = _ROOT_MARKS[:2] if in_package else _ROOT_MARKS
+        marks = ROOT_MARKS[:2] if in_package else ROOT_MARKS
         if any(exists(f"{folder}/{mark}") for mark in marks):
             return folder
     return topmost.parent if topmost is not None else path.parent
 
 
 def python_files(
-    folder: Path, failed: Failed = lambda error: None, left_out: LeftOut = lambda path: False
+    folder: Path, failed: Failed = lambda error: None, left_out: LeftOut = lambda name: False
 ) -> list[str]:
     """The Python files below `folder`, relative to it with forward slashes, sorted.
 
     Inside a git repository git lists them, so that ignored files are left out; elsewhere, and where `folder` is itself
     ignored, the folder is walked. Links to folders are not followed. `failed` is told of each folder that can't be
-    listed, `left_out` is asked whether a file or folder does not count.
+    listed, `left_out` is asked by their names below `folder` whether a file or folder does not count.
     """
     listed = _listed_by_git(folder, failed)
     names = _walk(folder, failed, left_out) if listed is None else listed
-    return sorted({name for name in names if name.endswith(".py") and not left_out(folder / name)})
+    return sorted({name for name in names if name.endswith(".py") and not left_out(name)})
 
 
 def says_python(path: Path) -> bool:
@@ -124,8 +131,8 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 def _walk(folder: Path, failed: Failed, left_out: LeftOut) -> list[str]:
     found: list[str] = []
     for top, folders, names in os.walk(folder, onerror=failed):
-        folders[:] = [name for name in folders if name not in SKIPPED and not left_out(Path(top) / name)]
         relative = os.path.relpath(top, folder)
         prefix = "" if relative == "." else relative.replace(os.sep, "/") + "/"
+        folders[:] = [name for name in folders if name not in SKIPPED and not left_out(prefix + name)]
         found += [prefix + name for name in names]
     return found

@@ -87,25 +87,31 @@ def _generator() -> bytes:
     return rb"%s(?:(?:#[^\r\n]*+|\\)%s){0,8}+(?:for|%s)" % (parts, parts, unread)
 
 
-_ALL = re.compile(rb"%s[ \t]*+(?=[\r\n#;\0]|\Z)" % _bracket(), re.DOTALL)
+@functools.cache
+def _all() -> re.Pattern[bytes]:
+    """A bracket with nothing behind it in its statement."""
+    return re.compile(rb"%s[ \t]*+(?=[\r\n#;\0]|\Z)" % _bracket(), re.DOTALL)
+
+
 _UNCALLED = rb"(?<=[=(\[{,:%+)]\()|(?<=[=(\[{,:%+)acdefgilnoprt_]\s\()|(?<=[\s\\]\s\()"
 """Matches behind a parenthesis that may be a generator expression's own: behind a sign, or a blank and what ends a word
 that lets it go on."""
-_SOURCE = re.compile(
-    rb"\((?:(?:%s|%s)()|(?:%s|%s)(?=%s))"
-    % (
+
+
+@functools.cache
+def _source() -> re.Pattern[bytes]:
+    """The parenthesis of a call of something lazy, where the empty group matches, or of a generator expression."""
+    parts = (
         *(_before_paren(LAZY), _before_paren(LAZY, b" ")),
         _UNCALLED,
         *(_before_paren([*(name.decode() for name in _SHOWING), *_EXCEPTIONS]), _generator()),
-    ),
-    re.DOTALL,
-)
-"""The parenthesis of a call of something lazy, where the empty group matches, or of a generator expression."""
+    )
+    return re.compile(rb"\((?:(?:%s|%s)()|(?:%s|%s)(?=%s))" % parts, re.DOTALL)
 
 
 def sources(code: bytes) -> Iterator[int]:
     """Where a generator expression or the standard library makes something lazy that is not used up at once."""
-    for match in _SOURCE.finditer(code):
+    for match in _source().finditer(code):
         at = match.start()
         start = at if match.lastindex is None else _called_at(code, at)
         if start >= 0 and not _is_used_up(code, start) and not _is_unpacked(code, start, at):
@@ -181,7 +187,8 @@ def _is_used_up(code: bytes, start: int) -> bool:
 
 def _is_unpacked(code: bytes, start: int, at: int) -> bool:
     """Whether all that a statement assigns, to more than one name, begins at `start` and ends with the bracket `at`."""
-    return _TO_SEVERAL.search(code, max(0, start - _FARTHEST), start) is not None and _ALL.match(code, at) is not None
+    to_several = _TO_SEVERAL.search(code, max(0, start - _FARTHEST), start)
+    return to_several is not None and _all().match(code, at) is not None
 
 
 # Functions that give generators

@@ -19,7 +19,6 @@ _END = rb"(?:\r\n?|\n)"
 _COMMENT = rb"#[^\r\n]*+"
 _CONTINUATION = rb"\\" + _END
 _ASCII = bytes(range(128))
-_FOREIGN_WORD = re.compile(r"(?<![\w\x80-\U0010ffff])[0-9A-Z_a-z]*+[\x80-\U0010ffff][\w\x80-\U0010ffff]*+")
 
 BETWEEN = rb"(?:[\s\\]|%s)*+" % _COMMENT
 """Matches whatever may stand between two tokens of a line, and more."""
@@ -62,9 +61,23 @@ STRING = _strings()
 TOKENS = rb"|".join((_brackets(_DEEPEST), STRING, _COMMENT, _CONTINUATION))
 """Matches what begins with a bracket, to its end; a string; a comment; a backslash at the end of a line."""
 _NOTHING = rb"(?:[ \t\f]*+(?:(?:[rRbBuU]{0,2}(?=[\"'])(?:%s)[ \t\f]*+)?+(?:%s)?+)[\r\n]++)*+" % (STRING, _COMMENT)
-_LINE = re.compile(
-    _NOTHING + rb"((?:[^\"'#()\[\]{}\\\r\n]++|" + TOKENS + rb")*+(?=[\r\n]|\Z)|[\"'()\[\]{}\\])", re.DOTALL
-)
+
+
+# What takes long to compile, and few files need.
+
+
+@functools.cache
+def _line() -> re.Pattern[bytes]:
+    """A logical line, without what comes before it, or what is unmatched."""
+    code = rb"((?:[^\"'#()\[\]{}\\\r\n]++|" + TOKENS + rb")*+(?=[\r\n]|\Z)|[\"'()\[\]{}\\])"
+    return re.compile(_NOTHING + code, re.DOTALL)
+
+
+@functools.cache
+def _foreign_word() -> re.Pattern[str]:
+    return re.compile(r"(?<![\w\x80-\U0010ffff])[0-9A-Z_a-z]*+[\x80-\U0010ffff][\w\x80-\U0010ffff]*+")
+
+
 _WORD_BYTES = frozenset(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_"))
 _UNMATCHED = frozenset(b"%c" % character for character in b"\"'()[]{}\\")
 _INDENTED = re.compile(rb"\0([ \t\f]*+)")
@@ -87,7 +100,7 @@ def normalized(data: bytes) -> bytes | None:
         text = data.decode()
     except UnicodeDecodeError:
         return None
-    return data if unicodedata.is_normalized("NFKC", text) else _FOREIGN_WORD.sub(_as_compared, text).encode()
+    return data if unicodedata.is_normalized("NFKC", text) else _foreign_word().sub(_as_compared, text).encode()
 
 
 def _second_line_end(data: bytes) -> int:
@@ -111,7 +124,7 @@ class LogicalLines:
 
     def __init__(self, data: bytes) -> None:
         """`data` is normalized. Raise ValueError where its lines can't be told apart without parsing."""
-        lines = _LINE.findall(data)
+        lines = _line().findall(data)
         if not _UNMATCHED.isdisjoint(lines):
             raise ValueError("holds strings or brackets that only a parser understands")
         self.code = b"\0%s\0" % b"\0".join(lines)

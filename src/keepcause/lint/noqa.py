@@ -93,11 +93,38 @@ class Suppressions:
             for token in self._comments:
                 line, column = token.start
                 first, last = self.rows(line)
-                match = _INLINE.search(self._joined(first, last))
+                read = _INLINE.search(self._joined(first, last))
                 before = sum(len(text) + 1 for text in self._lines[first - 1 : line - 1]) + column
                 # A string may have said it first: then flake8 does not read the comment.
-                if match and match["codes"] and match.start() >= before:
+                if read and read["codes"] and read.start() >= before:
                     yield _directive(token, _INLINE.search(token.string), (first, last))
+
+    def place(self, finding: Finding) -> int:
+        """The line at whose end a comment for the finding is read; 0 where there is none.
+
+        It is the first one of those on which flake8 reports the statement, unless a string says `# noqa` there.
+        """
+        lines = (finding.span.line, *range(finding.statement.line, finding.statement.end_line + 1))
+        for first, last in dict.fromkeys(map(self.rows, lines)):
+            read = _INLINE.search(self._joined(first, last))
+            start = sum(len(text) + 1 for text in self._lines[first - 1 : last - 1])
+            comment = self._comment_on(last)
+            if read is None or (comment is not None and read.start() >= start + comment.start[1]):
+                return last
+        return 0
+
+    def end(self, line: int) -> tuple[int, bool]:
+        """The column where a comment on `line` goes on or begins, and whether there are codes of `# noqa` before it."""
+        comment = self._comment_on(line)
+        if comment is None:
+            return len(self._lines[line - 1].rstrip()), False
+        match = _INLINE.search(comment.string)
+        if match is None or match["codes"] is None:
+            return comment.start[1] + len(comment.string.rstrip()), False
+        return comment.start[1] + match.start("codes") + len(match["codes"].rstrip(", \t\f")), True
+
+    def _comment_on(self, line: int) -> tokenize.TokenInfo | None:
+        return next((token for token in self._comments if token.start[0] == line), None)
 
     def _joined(self, first: int, last: int) -> str:
         return "\n".join(self._lines[first - 1 : last])

@@ -293,6 +293,10 @@ class Program:
             names.update(map(bytes.decode, _DEFINED.findall(self.data(path))) if found is None else found)
         return frozenset(names)
 
+    def index(self) -> None:
+        """Read every file and make all that is kept of all of them."""
+        _ = self.generators, self._importing, self._defining, self._deriving, self.modules
+
     @cached_property
     def modules(self) -> dict[str, str]:
         """Dotted module name -> path. Of two files with one name, the one whose path sorts first counts."""

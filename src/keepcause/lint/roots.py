@@ -19,7 +19,7 @@ ACTOR_START = "start-up method of a ray actor"
 PROCESS_RUN = "run() of a Process class"
 
 
-_HOOKS = (b"Process)", b"Process,", b"celery", b"erPlugin", b"nyPlugin", b"gunicorn", b"uvicorn", b".remote", b"@remote")
+_HOOKS = (b"Process)", b"Process,", b"celery", b"Plugin)", b"Plugin,", b"gunicorn", b"uvicorn", b".remote", b"@remote")
 """What a file holds by which functions are known to run in a worker without a launch site."""
 
 

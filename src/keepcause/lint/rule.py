@@ -13,7 +13,7 @@ from keepcause.lint.finding import Finding, Fix
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from keepcause.lint.noqa import Suppressions
     from keepcause.lint.source import Source
@@ -64,7 +64,7 @@ class Rule:
         raise NotImplementedError
 
     def review(
-        self, source: Source, suppressions: Suppressions, found: Sequence[Finding], checked: Collection[str]
+        self, source: Source, suppressions: Suppressions, found: Sequence[Finding], checked: frozenset[str]
     ) -> Iterator[Finding]:
         """What there is to say of comments that keep findings quiet.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from keepcause.lint.finding import Safety
-from keepcause.report.text import place, printable
+from keepcause.report.text import headline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,5 +21,5 @@ def render(reports: Sequence[FileReport]) -> str:
 
 
 def _line(path: Path, finding: Finding) -> str:
-    mark = " [*]" if finding.fix is not None and finding.fix.safety is Safety.SAFE else ""
-    return f"{place(path, finding)}: {finding.code}{mark} {printable(finding.message)}\n"
+    safe = finding.fix is not None and finding.fix.safety is Safety.SAFE
+    return f"{headline(path, finding, '[*]' if safe else '')}\n"

@@ -6,7 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from keepcause.lint.source import NEWLINE, decode
-from keepcause.report.text import place, printable, shown_path
+from keepcause.report.text import FRAME, HINT, MARK, headline, printable, shown_path, styled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,9 +22,9 @@ def render(reports: Sequence[FileReport]) -> str:
         if report.findings:
             source = NEWLINE.split(decode(report.data)[0])
             for finding in report.findings:
-                lines += [f"{place(report.path, finding)}: {finding.code} {printable(finding.message)}"]
+                lines += [headline(report.path, finding)]
                 lines += [*_excerpt(finding, source), *_path(finding.worker_init)]
-                lines += [f"  = note: {printable(finding.note)}"] if finding.note else []
+                lines += [_hint("note", finding.note)] if finding.note else []
                 lines += [*_fix(finding), ""]
     return "".join(f"{line}\n" for line in lines)
 
@@ -33,15 +33,16 @@ def _excerpt(finding: Finding, source: Sequence[str]) -> Iterator[str]:
     """The first and the last line of the span, underlined."""
     span = finding.span
     width = len(str(span.end_line))
-    yield f"{'':{width}} |"
+    yield styled(f"{'':{width}} |", FRAME)
     for number in dict.fromkeys((span.line, span.end_line)):
         line = source[number - 1]
         start = span.column if number == span.line else len(line) - len(line.lstrip())
         end = span.end_column if number == span.end_line else len(line.rstrip())
         if number > span.line + 1:
             yield "..."
-        yield f"{number:{width}} | {_shown(line)}".rstrip()
-        yield f"{'':{width}} | {' ' * _columns(line[:start])}{'^' * max(_columns(line[start:end]), 1)}"
+        yield f"{styled(f'{number:{width}} |', FRAME)} {_shown(line)}".rstrip()
+        underline = "^" * max(_columns(line[start:end]), 1)
+        yield f"{styled(f'{chr(32):{width}} |', FRAME)} {' ' * _columns(line[:start])}{styled(underline, MARK)}"
 
 
 def _shown(text: str) -> str:
@@ -56,7 +57,7 @@ def _columns(text: str) -> int:
 
 def _path(evidence: WorkerInit | None) -> Iterator[str]:
     if evidence is not None:
-        yield f"  = worker-init path ({evidence.grade}):"
+        yield _hint(f"worker-init path ({evidence.grade})", "").rstrip()
         for step in evidence.path:
             where = f"{shown_path(step.file)}:{step.line}"
             yield f"      {printable(step.function)}  {where}  {printable(step.why)}"
@@ -64,6 +65,10 @@ def _path(evidence: WorkerInit | None) -> Iterator[str]:
 
 def _fix(finding: Finding) -> Iterator[str]:
     if finding.fix is not None:
-        yield f"  = fix ({finding.fix.safety}): {finding.fix.title}"
+        yield _hint(f"fix ({finding.fix.safety})", finding.fix.title)
     if finding.no_fix:
-        yield f"  = {'not repaired' if finding.fix else 'no fix'}: {finding.no_fix}"
+        yield _hint("not repaired" if finding.fix else "no fix", finding.no_fix)
+
+
+def _hint(what: str, text: str) -> str:
+    return f"  {styled(f'= {what}:', HINT)} {printable(text)}"

@@ -6,6 +6,9 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+from keepcause.lint.noqa import Suppressions
+from keepcause.lint.source import decode
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -15,12 +18,16 @@ if TYPE_CHECKING:
 
 
 def render(reports: Sequence[FileReport]) -> str:
-    """Rows and columns count from 1; file names are absolute."""
-    found = [_finding(report.path, finding) for report in reports for finding in report.findings]
+    """Rows and columns count from 1; file names are absolute; `noqa_row` is where `--add-noqa` puts a comment."""
+    found = []
+    for report in reports:
+        if report.findings:
+            place = Suppressions(decode(report.data)[0]).place
+            found += [_finding(report.path, finding, place(finding)) for finding in report.findings]
     return json.dumps(found, indent=2) + "\n"
 
 
-def _finding(path: Path, finding: Finding) -> dict[str, object]:
+def _finding(path: Path, finding: Finding, noqa_row: int) -> dict[str, object]:
     span, fix = finding.span, finding.fix
     return {
         "code": finding.code,
@@ -28,7 +35,7 @@ def _finding(path: Path, finding: Finding) -> dict[str, object]:
         "filename": os.path.abspath(path),
         "location": {"row": span.line, "column": span.column + 1},
         "end_location": {"row": span.end_line, "column": span.end_column + 1},
-        "noqa_row": finding.statement.end_line,
+        "noqa_row": noqa_row or None,
         "fix": {"applicability": fix.safety.value, "message": fix.title} if fix else None,
         "url": None,
         "worker_init": _worker_init(finding.worker_init) if finding.worker_init else None,

@@ -8,10 +8,31 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import TextIO
 
     from keepcause.lint.finding import Finding
 
+BOLD, CODE, MARK, FRAME, HINT = "1", "1;31", "31", "34", "36"
+"""Styles of a terminal."""
+_STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def styled(text: str, style: str) -> str:
+    """`text` in one of the styles; there is no other escape sequence in what is reported."""
+    return f"\x1b[{style}m{text}\x1b[0m"
+
+
+def plain(text: str) -> str:
+    """`text` without styles."""
+    return _STYLE.sub("", text)
+
+
+def takes_styles(stream: TextIO) -> bool:
+    """Whether styles are wanted there: on a terminal, unless NO_COLOR is set; FORCE_COLOR wants them everywhere."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def printable(text: str) -> str:
@@ -32,6 +53,12 @@ def shown_path(path: str | Path) -> str:
     relative = os.path.relpath(name)
     above = relative == os.pardir or relative.startswith(os.pardir + os.sep)
     return printable(name if above else relative)
+
+
+def headline(path: str | Path, finding: Finding, mark: str = "") -> str:
+    """`path:row:column: CODE message`, styled, with `mark` behind the code."""
+    where, code = styled(place(path, finding), BOLD), styled(finding.code, CODE)
+    return f"{where}: {code} {f'{styled(mark, HINT)} ' if mark else ''}{printable(finding.message)}"
 
 
 def place(path: str | Path, finding: Finding) -> str:

@@ -69,7 +69,7 @@ class UnusedSuppression(Rule):
         return _NAMES_OURS.search(data) is not None
 
     def review(
-        self, source: Source, suppressions: Suppressions, found: Sequence[Finding], checked: Collection[str]
+        self, source: Source, suppressions: Suppressions, found: Sequence[Finding], checked: frozenset[str]
     ) -> Iterator[Finding]:
         """Yield a finding for each comment with codes that nothing needs."""
         known = {rule.code for rule in all_rules()}
@@ -80,7 +80,7 @@ class UnusedSuppression(Rule):
                 meant = {rule for rule in known if rule.startswith(code)}
                 if not meant and _OURS.fullmatch(code):
                     unknown.append(code)
-                elif meant and meant <= (checked - {self.code}) and not meant & here:
+                elif meant and meant <= checked - {self.code} and not meant & here:
                     unused.append(code)
             if unused or unknown:
                 yield self._finding(directive, unused, unknown, source)

@@ -1,0 +1,194 @@
+"""What a check of the same files found before, kept in a folder as JSON; imports the linter's data only.
+
+What is found in one file may depend on every file of its program: a record holds a whole check, and counts only as long
+as none of its files has changed, none has come and none has gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from keepcause.lint.files import read
+from keepcause.lint.finding import Edit, EditKind, Finding, Fix, Grade, Safety, Span, Step, WorkerInit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+FOLDER = ".keepcause_cache"
+_KEPT = 30 * 24 * 3600
+"""For how many seconds a record that nobody asks for is kept."""
+_GRAIN = 2 * 10**9
+"""A file that changed within so many nanoseconds before it was read may have changed again without its time telling."""
+_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Files of keepcause, which can be deleted at any time.\n"
+
+State = list[Any]
+"""When a file was changed, its size, and a digest of its bytes; the first is 0 where the time can't be trusted."""
+States = dict[str, State]
+Result = tuple[tuple[Finding, ...], tuple[str, str, int] | None]
+"""What was found in a file, and, where it could not be checked, a path, the reason and a line."""
+Results = dict[str, Result]
+
+
+class CacheError(Exception):
+    """A record can't be used; the message says why."""
+
+
+class Record:
+    """One check, known by what was asked of which files."""
+
+    def __init__(self, folder: Path, asked: object, files: Iterable[str]) -> None:
+        """`asked` is all that decides what is found, but for what `files`, absolute paths, hold."""
+        said = json.dumps([_tool(), sys.version, asked])
+        self._files = sorted(files)
+        self._folder = folder
+        key = "\0".join([said, *self._files]).encode("utf-8", "surrogateescape")
+        self._path = folder / f"{hashlib.blake2b(key, digest_size=16).hexdigest()}.json"
+
+    def load(self) -> Results | None:
+        """What was found in which file; None where that is not known any more. Raises CacheError for a damaged one."""
+        try:
+            text = self._path.read_bytes()
+        except OSError:
+            return None
+        try:
+            states, results = json.loads(text)
+            if not all(_is_same(path, states[path]) for path in self._files):
+                return None
+            found = {path: _result(*result) for path, result in results.items()}
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise CacheError(f"{self._path}: damaged; it is not used, and written anew") from error
+        with contextlib.suppress(OSError):
+            os.utime(self._path)
+        return found
+
+    def states(self) -> States:
+        """The state of each file, to be asked for before the files are checked."""
+        now = time.time_ns()
+        return {path: _state(path, now) for path in self._files}
+
+    def store(self, states: States, results: Results) -> None:
+        """Keep what was found. Nothing happens where the folder can't be written."""
+        import tempfile  # only here: it takes as long to load as a record
+
+        kept = [states, {path: _plain(result) for path, result in results.items()}]
+        with contextlib.suppress(OSError):
+            _prepare(self._folder)
+            handle, name = tempfile.mkstemp(dir=self._folder, suffix=".tmp")
+            try:
+                with os.fdopen(handle, "w", encoding="ascii") as file:
+                    json.dump(kept, file)
+                os.replace(name, self._path)
+            except BaseException:
+                os.unlink(name)
+                raise
+            _clean(self._folder)
+
+
+def _state(path: str, now: int) -> State:
+    try:
+        status = os.stat(path)
+        changed = status.st_mtime_ns if status.st_mtime_ns < now - _GRAIN else 0
+        return [changed, status.st_size, _digest(path)]
+    except OSError:
+        return [0, -1, ""]
+
+
+def _is_same(path: str, state: State) -> bool:
+    """Whether the file is as it was: by time and size, else by its bytes."""
+    changed, size, digest = state
+    try:
+        status = os.stat(path)
+        return bool(status.st_size == size and (status.st_mtime_ns == changed or _digest(path) == digest))
+    except OSError:
+        return False
+
+
+def _digest(path: str) -> str:
+    return hashlib.blake2b(read(path), digest_size=16).hexdigest()
+
+
+def _tool() -> list[list[object]]:
+    """The files of this package: another version of it may find something else."""
+    found = []
+    for top, folders, names in os.walk(os.path.dirname(__file__)):
+        folders[:] = [folder for folder in folders if folder not in ("__pycache__", "runtime")]
+        for name in names:
+            status = os.stat(os.path.join(top, name))
+            found.append([os.path.join(top, name), status.st_mtime_ns, status.st_size])
+    return sorted(found)
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder, which git is told to leave out and other programs not to keep."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
+        if not (folder / name).exists():
+            (folder / name).write_text(text, encoding="ascii")
+
+
+def _clean(folder: Path) -> None:
+    """Drop what nobody has asked for in a long time."""
+    oldest = time.time() - _KEPT
+    for entry in os.scandir(folder):
+        if entry.name.endswith((".json", ".tmp")) and entry.stat(follow_symlinks=False).st_mtime < oldest:
+            with contextlib.suppress(OSError):
+                os.unlink(entry.path)
+
+
+# Results as JSON
+
+
+def _result(findings: Sequence[Any], trouble: tuple[str, str, int] | None) -> Result:
+    return tuple(_finding(*each) for each in findings), trouble
+
+
+def _plain(value: object) -> object:
+    """A result, or a part of one, as lists of texts and numbers: the fields of each part in their order."""
+    fields = getattr(value, "__dataclass_fields__", None)
+    if fields is not None:
+        return [_plain(getattr(value, name)) for name in fields]
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _finding(
+    code: str,
+    message: str,
+    span: Sequence[int],
+    statement: Sequence[int],
+    function: int,
+    fix: Sequence[Any] | None,
+    no_fix: str,
+    worker_init: Sequence[Any] | None,
+    raised: str,
+    at_best: str,
+    *others: Any,
+) -> Finding:
+    return Finding(
+        code,
+        message,
+        Span(*span),
+        Span(*statement),
+        function,
+        _fix(*fix) if fix else None,
+        no_fix,
+        _worker_init(*worker_init) if worker_init else None,
+        raised,
+        Grade(at_best),
+        *others,
+    )
+
+
+def _worker_init(grade: str, path: Sequence[Any]) -> WorkerInit:
+    return WorkerInit(Grade(grade), tuple(Step(*step) for step in path))
+
+
+def _fix(safety: str, title: str, edits: Sequence[Any]) -> Fix:
+    made = (Edit(EditKind(kind), Span(*at), tuple(target), text) for kind, at, target, text in edits)
+    return Fix(Safety(safety), title, tuple(made))

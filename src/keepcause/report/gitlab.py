@@ -1,0 +1,34 @@
+"""GitLab's code quality report, a JSON list; imports the linter's data only."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+from keepcause.report.location import fingerprinted, repository, text, within
+from keepcause.report.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from keepcause.lint.engine import FileReport
+
+
+def render(reports: Sequence[FileReport]) -> str:
+    """File names are relative to the repository, as GitLab asks."""
+    root = repository()
+    found = [
+        {
+            "description": f"{finding.code}: {printable(finding.message)}",
+            "check_name": finding.code,
+            "fingerprint": fingerprint,
+            "severity": "major",
+            "location": {
+                "path": text(within(root, report.path) or os.fsencode(os.path.abspath(report.path))),
+                "lines": {"begin": finding.span.line, "end": finding.span.end_line},
+            },
+        }
+        for report, finding, fingerprint in fingerprinted(root, reports)
+    ]
+    return json.dumps(found, indent=2) + "\n"

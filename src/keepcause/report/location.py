@@ -1,0 +1,52 @@
+"""What names a finding to other programs: its file within the repository, and a fingerprint; imports linter's data."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from keepcause.lint.source import NEWLINE, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from keepcause.lint.engine import FileReport
+    from keepcause.lint.finding import Finding
+
+
+def repository() -> Path:
+    """The root of the repository around the working directory; the working directory itself where there is none."""
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+def within(root: Path, path: Path | str) -> bytes | None:
+    """The path's name below `root`, with forward slashes; None where it lies elsewhere."""
+    absolute = Path(os.path.abspath(path))
+    return os.fsencode(absolute.relative_to(root).as_posix()) if absolute.is_relative_to(root) else None
+
+
+def text(name: bytes) -> str:
+    """A file's name for a format that holds Unicode only: bytes that are none are shown as escapes."""
+    return name.decode("utf-8", "backslashreplace")
+
+
+def fingerprinted(root: Path, reports: Sequence[FileReport]) -> Iterator[tuple[FileReport, Finding, str]]:
+    """Each finding with a fingerprint that stays when lines move, and that no other finding has.
+
+    It is made of the code, the file's name and the text of the statement's lines; of findings that agree in these the
+    number counts.
+    """
+    seen: Counter[bytes] = Counter()
+    for report in reports:
+        lines = NEWLINE.split(decode(report.data)[0]) if report.findings else []
+        name = within(root, report.path) or os.fsencode(os.path.abspath(report.path))
+        for finding in report.findings:
+            span = finding.span
+            shown = " ".join(line.strip() for line in lines[span.line - 1 : span.end_line])
+            key = b"\0".join((finding.code.encode(), name, shown.encode("utf-8", "surrogatepass")))
+            seen[key] += 1
+            yield report, finding, hashlib.sha256(b"%s\0%d" % (key, seen[key])).hexdigest()[:32]

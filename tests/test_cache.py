@@ -1,0 +1,208 @@
+"""What a check found before: used while nothing has changed, never else, whatever happens to the folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from keepcause.cache import CacheError, Record
+from keepcause.config.layers import Layers
+from keepcause.lint.engine import Engine, FileReport
+from keepcause.lint.finding import Edit, EditKind, Finding, Fix, Grade, Safety, Span, Step, WorkerInit
+from keepcause.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HELPER = "def load():\n    try:\n        f()\n    except OSError:\n        raise ValueError() from None\n"
+WORKER = "import helper\n\n\ndef init_worker():\n    helper.load()\n"
+OLD = 1_600_000_000
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text("")
+    for name, text in (("helper.py", HELPER), ("worker.py", WORKER), ("other.py", "x = 1\n")):
+        write(folder / name, text)
+    return folder
+
+
+def write(path: Path, text: str) -> None:
+    """A file that was changed long ago, so that its time can be trusted."""
+    path.write_text(text)
+    os.utime(path, (OLD, OLD))
+
+
+@pytest.fixture
+def checked(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[list[str], int]]:
+    """Checks the project with its cache: the codes that it finds, and how many files were looked into."""
+    monkeypatch.chdir(project)
+    looked = 0
+    check = Engine.check
+
+    def counting(self: Engine, path: Path) -> object:
+        nonlocal looked
+        looked += 1
+        return check(self, path)
+
+    monkeypatch.setattr(Engine, "check", counting)
+
+    def run(**options: object) -> tuple[list[str], int]:
+        nonlocal looked
+        looked = 0
+        this = Run(Layers(options, isolated=True))
+        files = [path for path in this.files([Path()]) if isinstance(path, Path)]
+        reports = list(this.check_all(files, project / "cache"))
+        return [f.code for report in reports if isinstance(report, FileReport) for f in report.findings], looked
+
+    return run
+
+
+def test_nothing_is_checked_again_while_nothing_changes(checked: Callable[[], tuple[list[str], int]]) -> None:
+    assert checked() == (["KC101"], 3)
+    assert checked() == (["KC101"], 0)
+
+
+def test_a_change_elsewhere_in_the_program_counts(project: Path, checked: Callable[[], tuple[list[str], int]]) -> None:
+    checked()
+    write(project / "worker.py", "import helper\n\n\ndef serve_request():\n    helper.load()\n")
+    assert checked() == ([], 3)
+    write(project / "worker.py", WORKER)
+    assert checked() == (["KC101"], 3)
+
+
+def test_a_file_that_comes_or_goes_counts(project: Path, checked: Callable[[], tuple[list[str], int]]) -> None:
+    (project / "worker.py").unlink()
+    assert checked() == ([], 2)
+    write(project / "worker.py", WORKER)
+    assert checked() == (["KC101"], 3)
+    (project / "worker.py").unlink()
+    assert checked() == ([], 0)  # the first record holds again
+
+
+def test_bytes_count_where_times_do_not_tell(project: Path, checked: Callable[[], tuple[list[str], int]]) -> None:
+    checked()
+    (project / "other.py").touch()
+    assert checked() == (["KC101"], 0)
+    (project / "helper.py").write_text(HELPER)  # just now: a change in the same moment would have the same time
+    checked()
+    status = (project / "helper.py").stat()
+    (project / "helper.py").write_text(HELPER.replace("from None", "from ABC."[:9]))
+    os.utime(project / "helper.py", ns=(status.st_mtime_ns, status.st_mtime_ns))
+    assert checked()[1] == 3
+
+
+def test_other_options_are_another_check(checked: Callable[..., tuple[list[str], int]]) -> None:
+    checked()
+    assert checked(select=("KC103",)) == ([], 3)
+    assert checked(select=("KC103",)) == ([], 0)
+    assert checked() == (["KC101"], 0)
+
+
+def test_every_field_of_a_finding_is_kept(tmp_path: Path) -> None:
+    span = Span(3, 4, 5, 6)
+    full = Finding(
+        code="KC101",
+        message="\udcff \n é",
+        span=span,
+        statement=Span(1, 2, 3, 4),
+        function=7,
+        fix=Fix(Safety.UNSAFE, "title", (Edit(EditKind.LIST_FIELD, span, ("values", 1), "call"),)),
+        no_fix="no",
+        worker_init=WorkerInit(Grade.LIKELY, (Step("f", "a.py", 3, "why"), Step("g", "b.py", 4, "so"))),
+        raised="Error",
+        at_best=Grade.POSSIBLE,
+        as_last=True,
+        note="note",
+    )
+    plain = Finding("KC102", "m", span, span)
+    assert all(getattr(full, each.name) != getattr(plain, each.name) for each in fields(Finding) if each.name != "span")
+    file = tmp_path / "file\udcff.py"
+    file.write_bytes(b"x")
+    os.utime(file, (OLD, OLD))
+    record = Record(tmp_path / "cache", [], [str(file)])
+    results = {str(file): ((full, plain, replace(full, worker_init=None, fix=None)), (str(file), "reason", 3))}
+    record.store(record.states(), results)
+    assert Record(tmp_path / "cache", [], [str(file)]).load() == {
+        path: (found, list(trouble)) for path, (found, trouble) in results.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"[1, 2]", b"[{}, {}]", b"\xff", b'[{"x": [1]}, {"y": 3}]', b"[" * 100_000]
+)
+def test_a_damaged_record_is_left_aside_with_a_warning(project: Path, damage: bytes) -> None:
+    def check() -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "keepcause", "check", "-q", "--output-format=concise"]
+        return subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+
+    first = check()
+    assert (first.returncode, first.stderr) == (1, "")
+    (record,) = (project / ".keepcause_cache").glob("*.json")
+    record.write_bytes(damage)
+    second = check()
+    assert (second.returncode, second.stdout) == (1, first.stdout)
+    assert "damaged" in second.stderr
+    assert "Traceback" not in second.stderr
+    third = check()
+    assert (third.stdout, third.stderr) == (first.stdout, "")
+
+
+def test_the_folder_is_hidden_from_git_and_from_backups(
+    project: Path, checked: Callable[[], tuple[list[str], int]]
+) -> None:
+    checked()
+    assert (project / "cache/.gitignore").read_text() == "*\n"
+    assert (project / "cache/CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55\n")
+
+
+def test_what_nobody_asks_for_goes(project: Path, checked: Callable[..., tuple[list[str], int]]) -> None:
+    checked()
+    (old,) = (project / "cache").glob("*.json")
+    os.utime(old, (OLD, OLD))
+    checked(select=("KC103",))
+    assert not old.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_no_trouble(
+    project: Path, checked: Callable[[], tuple[list[str], int]]
+) -> None:
+    (project / "cache").write_text("a file")
+    assert checked() == checked() == (["KC101"], 3)
+
+
+def test_records_hold_plain_json_only(project: Path, checked: Callable[[], tuple[list[str], int]]) -> None:
+    checked()
+    (record,) = (project / "cache").glob("*.json")
+    states, results = json.loads(record.read_text(encoding="ascii"))
+    assert sorted(states) == sorted(str(project / name) for name in ("helper.py", "other.py", "worker.py"))
+    assert list(results) == [str(project / "helper.py")]
+
+
+def test_a_damaged_record_says_which(tmp_path: Path) -> None:
+    file = tmp_path / "x.py"
+    file.write_text("")
+    record = Record(tmp_path, [], [str(file)])
+    record.store(record.states(), {})
+    (path,) = tmp_path.glob("*.json")
+    path.write_text("[]")
+    with pytest.raises(CacheError, match=path.name):
+        record.load()
+
+
+def test_eight_runs_at_once_agree(project: Path) -> None:
+    command = [sys.executable, "-m", "keepcause", "check", "-q", "--output-format=concise"]
+    runs = [subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(8)]
+    said = [run.communicate(timeout=60) for run in runs]
+    assert len(set(said)) == 1
+    assert said[0][0].count(b"KC101") == 1
+    assert said[0][1] == b""

@@ -1,0 +1,97 @@
+"""Several processes at once: the same results in the same order, whoever dies on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from keepcause.config.layers import Layers
+from keepcause.lint.engine import FileReport, Trouble
+from keepcause.parallel import check_all, processes
+from keepcause.run import Run
+
+BAD = """
+def init_worker():
+    try:
+        f()
+    except OSError:
+        raise ValueError() from None
+"""
+
+
+def died(file: int, way: str) -> str:
+    return f"{file}: {way}"
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_the_results_stand_in_the_order_of_the_files(count: int) -> None:
+    found = list(check_all(lambda number: str(number) if number % 3 else None, range(100), died, count))
+    assert found == [str(number) if number % 3 else None for number in range(100)]
+
+
+def test_more_results_than_a_pipe_holds() -> None:
+    found = list(check_all(lambda number: "x" * 100_000, range(20), died, 3))
+    assert [len(text or "") for text in found] == [100_000] * 20
+
+
+def test_a_process_that_dies_is_told_of_and_the_rest_goes_on() -> None:
+    def check(number: int) -> str:
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number in (4, 9):
+            os._exit(7)
+        return str(number)
+
+    found = list(check_all(check, range(12), died, 2))
+    assert found == [{3: "3: SIGKILL", 4: "4: exit code 7", 9: "9: exit code 7"}.get(n, str(n)) for n in range(12)]
+
+
+def test_few_files_are_checked_by_one_process() -> None:
+    assert processes(0) == processes(100) == 1
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for number in range(1100):
+        (tmp_path / f"module_{number:04}.py").write_text(BAD if number % 100 == 7 else "x = 1\n")
+    return tmp_path
+
+
+def test_a_tree_is_reported_as_one_process_would(tree: Path) -> None:
+    run = Run(Layers(isolated=True))
+    files = [path for path in run.files([tree]) if isinstance(path, Path)]
+    assert len(files) == 1100
+    alone = [run.check(path) for path in files]
+    together = list(Run(Layers(isolated=True)).check_all(files))
+    assert [r.findings for r in together if isinstance(r, FileReport)] == [
+        r.findings for r in alone if isinstance(r, FileReport)
+    ]
+    assert sum(bool(r.findings) for r in together if isinstance(r, FileReport)) == 11
+    assert not any(isinstance(result, Trouble) for result in together)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="shows when the processes have started")
+@pytest.mark.skipif(processes(10_000) == 1, reason="needs two cores")
+def test_an_interrupt_ends_all_at_once_without_a_traceback(tree: Path) -> None:
+    for number in range(1100):
+        (tree / f"module_{number:04}.py").write_text(BAD * 40)
+    command = [sys.executable, "-m", "keepcause", "check", "--no-cache", "."]
+    with subprocess.Popen(
+        command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        deadline = time.monotonic() + 20
+        while not children.read_text() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
