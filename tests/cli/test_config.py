@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import keepcause as package
-from keepcause.config import FORMATS, KEYS, ConfigError, defaults, enabled, load, overridden
+from keepcause.config import FOR_PEOPLE, FORMATS, KEYS, ConfigError, defaults, enabled, load, overridden
 from keepcause.config.layers import Layers
 
 if TYPE_CHECKING:
@@ -66,6 +67,15 @@ def configured(folder: Path, text: str) -> Path:
         ("single-file = 'yes'", "[tool.keepcause] single-file: expected true or false, not 'yes'"),
         ("worker-init = {}", "[tool.keepcause] worker-init: expected a list of texts, not {}"),
         ("output-format = 'xml'", "[tool.keepcause] output-format: expected one of full, concise, json, "),
+        ("exclude = ['{a']", "[tool.keepcause] exclude: expected globs with closed brackets and braces, not '{a'"),
+        ("exclude = ['!a']", "[tool.keepcause] exclude: expected globs of what is left out, not '!a'"),
+        ("per-file-ignores = ['a']", "[tool.keepcause] per-file-ignores: expected a table of globs and lists of codes"),
+        (
+            "per-file-ignores = {a = 'KC1'}",
+            "[tool.keepcause] per-file-ignores: 'a': expected a list of texts, not 'KC1'",
+        ),
+        ("worker-init = ['']", "[tool.keepcause] worker-init: expected functions such as 'pkg.mod:Class.method'"),
+        ("[tool.keepcause.lint]", "[tool.keepcause] has no key 'lint'; there are select, "),
         ("select = [", "not valid TOML: "),
         ("a = '\udcff'", "not valid TOML: 'utf-8' codec can't decode byte 0xff"),
         ("a = " + "[" * 100_000, "not valid TOML: "),
@@ -195,4 +205,5 @@ def test_a_rule_that_is_off_needs_its_full_code(project: Path, keepcause: Run) -
 
 @pytest.mark.parametrize("output_format", FORMATS)
 def test_a_format_is_a_file_of_report(output_format: str) -> None:
-    assert importlib.import_module(f"keepcause.report.{output_format}").render([]) in ("", "[]\n")
+    text = importlib.import_module(f"keepcause.report.{output_format}").render([])
+    assert text == "" if output_format in (*FOR_PEOPLE, "github") else json.loads(text) is not None

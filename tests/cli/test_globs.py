@@ -39,6 +39,8 @@ HERE = Path("/a[b]/proj*")
         ("[ab].py", "b.py", True),
         ("[!ab].py", "b.py", False),
         ("?.py", "x.py", True),
+        ("[]].py", "].py", True),
+        ("[!]].py", "a.py", True),
         ("x+(1).py", "x+(1).py", True),
         ("src//a.py", "src/a.py", True),
         ("src/../a.py", "a.py", True),
@@ -56,7 +58,7 @@ def test_where_a_glob_counts_from() -> None:
     assert not matches((), "/a.py")
 
 
-@pytest.mark.parametrize("pattern", ["", "/", "a\\b"])
+@pytest.mark.parametrize("pattern", ["", "/", "a\\b", "{a,b", "a}", "x[ab", "[]", "{a,{b}"])
 def test_no_glob(pattern: str) -> None:
     with pytest.raises(ValueError, match="expected globs"):
         anchored(pattern, HERE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import tomllib
 from pathlib import Path
 
@@ -69,7 +70,8 @@ def test_what_an_option_does_not_take(capsys: pytest.CaptureFixture[str]) -> Non
     for arguments, says in (
         (["--select=E501"], "argument --select: no rule has the code 'E501'; there are "),
         (["--per-file-ignores=KC101"], "argument --per-file-ignores: expected GLOB:CODES, not 'KC101'"),
-        (["--per-file-ignores=a.py:E501"], "argument --per-file-ignores: no rule has the code 'E501'"),
+        (["--per-file-ignores=a.py:E501"], "argument --per-file-ignores: 'a.py': no rule has the code 'E501'"),
+        (["--extend-exclude=!a.py"], "argument --extend-exclude: expected globs of what is left out, not '!a.py'"),
         (["--exclude=a\\b"], "argument --exclude: expected globs with forward slashes, not 'a\\\\b'"),
         (["--worker-init-error=Mine"], "argument --worker-init-error: expected a class such as "),
         (["--rank-names=a.b.c"], "argument --rank-names: expected names such as "),
@@ -80,3 +82,10 @@ def test_what_an_option_does_not_take(capsys: pytest.CaptureFixture[str]) -> Non
             cli.main(["check", *arguments])
         assert ended.value.code == 2
         assert says in capsys.readouterr().err
+
+
+def test_the_hooks_leave_out_what_is_excluded() -> None:
+    """As pre-commit names every changed file."""
+    hooks = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    entries = re.findall(r"^  entry: keepcause (\S+)(.*)$", hooks, re.MULTILINE)
+    assert entries == [("check", " --force-exclude"), ("fix", " --force-exclude")]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
+_UNCLOSED = re.compile(r"[{}]|\[(?!!?.[^]]*\])")
 
 
 def anchored(pattern: str, folder: Path) -> str:
@@ -25,6 +26,8 @@ def anchored(pattern: str, folder: Path) -> str:
         raise ValueError(f"expected globs such as 'build' or 'tests/*', not {pattern!r}")
     if "\\" in pattern:
         raise ValueError(f"expected globs with forward slashes, not {pattern!r}")
+    if any(_UNCLOSED.search(plain) for plain in _without_braces(pattern)):
+        raise ValueError(f"expected globs with closed brackets and braces, not {pattern!r}")
     if "/" not in pattern.rstrip("/"):
         return f"**/{pattern.rstrip('/')}"
     return os.path.normpath(pattern if pattern.startswith("/") else f"{glob.escape(str(folder)).rstrip('/')}/{pattern}")

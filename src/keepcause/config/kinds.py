@@ -59,7 +59,11 @@ def functions(value: object, folder: Path) -> tuple[str, ...]:
 
 def globs(value: object, folder: Path) -> tuple[str, ...]:
     """A list of globs, made absolute."""
-    return tuple(anchored(pattern, folder) for pattern in texts(value, folder))
+    patterns = texts(value, folder)
+    for pattern in patterns:
+        if pattern.startswith("!"):
+            raise ValueError(f"expected globs of what is left out, not {pattern!r}: nothing is taken back by `!`")
+    return tuple(anchored(pattern, folder) for pattern in patterns)
 
 
 def codes_by_glob(value: object, folder: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -69,7 +73,10 @@ def codes_by_glob(value: object, folder: Path) -> tuple[tuple[str, tuple[str, ..
     read = []
     for pattern, listed in value.items():
         negation = "!" if pattern.startswith("!") else ""
-        read.append((negation + anchored(pattern.removeprefix("!"), folder), codes(listed, folder)))
+        try:
+            read.append((negation + anchored(pattern.removeprefix("!"), folder), codes(listed, folder)))
+        except ValueError as error:
+            raise ValueError(f"{pattern!r}: {error}") from error
     return tuple(read)
 
 
