@@ -21,7 +21,9 @@ LINK = re.compile(r"!?\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["docs/b904.md", "docs/flake8.md", "docs/pre-commit.md", "docs/tutorial.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/api.md", "docs/b904.md", "docs/flake8.md", "docs/pre-commit.md", "docs/tutorial.md"]
+)
 def test_a_page_does_what_it_says(page: str, reader: Reader, tmp_path: Path) -> None:
     reader.environment["PRE_COMMIT_HOME"] = str(tmp_path)
     reader.work_through(page)
