@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WHEEL := build/wheel
 STAMP := $(VENV)/.made-by-$(shell $(PYTHON) -c "import platform; print(platform.python_version())")
 
-.PHONY: demo test test-wheel sweep lint docs test-transports matrix checkpoints clean
+.PHONY: demo test test-wheel sweep fuzz lint docs test-transports matrix checkpoints clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -27,6 +27,10 @@ test-wheel: $(STAMP)
 # Takes long: repairs copies of the source trees in TREES with every rule, and judges what came out.
 sweep: $(STAMP)
 	$(BIN)/python tests/codemod/sweep.py $(TREES)
+
+# Takes as long as one likes: each of TARGETS for so many MINUTES, from where the last run ended.
+fuzz: $(STAMP)
+	PYTHONPATH=tests/codemod $(BIN)/python -W ignore tests/fuzz/fuzz.py $(TARGETS) --minutes $(or $(MINUTES),1)
 
 lint: $(STAMP)
 	$(BIN)/ruff check

@@ -54,7 +54,7 @@ def judge(old: bytes, new: bytes, places: set[Span]) -> None:
 def _without_import(old: bytes, new: bytes) -> Iterator[bytes]:
     """`new` without the import of keepcause and the blank lines that came with it, however many these are."""
     match = _IMPORT.search(new)
-    if match is None or b"keepcause" in old:
+    if match is None or _IMPORT.search(old):
         yield new
         return
     end = match[1]
@@ -244,7 +244,7 @@ class _Comparison:
             raise _wrong(old, "the new cause is not what the innermost handler caught")
         if new.exc is not None and _is_name(new.exc, at.handler.name):
             raise _wrong(old, "the exception is its own cause")
-        if any(node.lineno < new.lineno for node in _stores(at.handler)):
+        if any(node.lineno < new.lineno and _leads_to(node, new, at.handler) for node in _stores(at.handler)):
             raise _wrong(old, f"{at.handler.name} may not be what was caught")
 
     def _structured(self, old: ast.expr | None, new: ast.expr | None, at: _Place) -> None:
@@ -297,7 +297,8 @@ class _Comparison:
             raise reason
         names = {node.id for node in ast.walk(new) if isinstance(node, ast.Name)}
         names -= {node.id for node in ast.walk(old) if isinstance(node, ast.Name)}
-        if bound := names & _bound_names(self.source.tree):
+        names -= {node.id for node in ast.walk(new) if isinstance(node, ast.Name) and _is_stored(node)}
+        if bound := names & _bound_names(self.source, old):
             raise _wrong(old, f"{', '.join(bound)} is not the builtin")
         self._expressions(*inner, at)
 
@@ -338,7 +339,8 @@ def _check_name(handler: ast.ExceptHandler, named: list[ast.ExceptHandler], sour
     """
     function = next((up for up in source.ancestors(handler) if isinstance(up, Function)), source.tree)
     for node in ast.walk(function):
-        if node not in named and handler.name in _names(node):
+        own = node is function  # its name belongs to what is around it
+        if not own and node not in named and handler.name in _names(node):
             raise _wrong(handler, f"{handler.name} is used in its function already")
 
 
@@ -360,11 +362,24 @@ def _names(node: ast.AST) -> list[str]:
     return []
 
 
-def _bound_names(tree: ast.Module) -> set[str]:
-    """The names that the file binds anywhere but directly in a class."""
-    in_classes = {id(item) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for item in node.body}
-    nodes = (node for node in ast.walk(tree) if not isinstance(node, ast.Name) or _is_stored(node))
-    return {name for node in nodes if id(node) not in in_classes for name in _names(node)}
+def _bound_names(source: Source, place: ast.AST) -> set[str]:
+    """The names that the module and the functions around `place` bind, or all that the file binds if none is known."""
+    around = [up for up in source.ancestors(place) if isinstance(up, Function | ast.Module)]
+    if not around:
+        return {name for node in ast.walk(source.tree) for name in _bound(node)}
+    return {name for scope in around for node in _inside(scope) for name in _bound(node)}
+
+
+def _bound(node: ast.AST) -> list[str]:
+    return [] if isinstance(node, ast.Name) and not _is_stored(node) else _names(node)
+
+
+def _inside(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope, without what is in functions and classes of it; their names belong to it."""
+    for node in ast.iter_child_nodes(scope):
+        yield node
+        if not isinstance(node, _SCOPES):
+            yield from _inside(node)
 
 
 def _is_structured(raised: ast.expr | None) -> bool:
@@ -397,6 +412,29 @@ def _stores(handler: ast.ExceptHandler) -> list[ast.Name]:
     """Where the handler's name is bound anew or deleted in its body."""
     names = [node for node in ast.walk(handler) if isinstance(node, ast.Name) and _is_stored(node)]
     return [node for node in names if node.id == handler.name]
+
+
+def _leads_to(store: ast.AST, raised: ast.Raise, handler: ast.ExceptHandler) -> bool:
+    """Whether `raised` may be reached from `store`: not from an if's other arm, nor where its arm ends the handler."""
+    blocks: list[list[ast.stmt]] = [handler.body]
+    for block in blocks:
+        branches = [each for each in block if isinstance(each, ast.If)]
+        for arm, other in [(each.body, each.orelse) for each in branches] + [
+            (each.orelse, each.body) for each in branches
+        ]:
+            if _holds(arm, store):
+                if _holds(other, raised) or (_ends(arm) and not _holds(arm, raised)):
+                    return False
+                blocks.append(arm)
+    return True
+
+
+def _holds(block: list[ast.stmt], node: ast.AST) -> bool:
+    return any(inner is node for each in block for inner in ast.walk(each))
+
+
+def _ends(block: list[ast.stmt]) -> bool:
+    return bool(block) and isinstance(block[-1], ast.Raise | ast.Return)
 
 
 def _is_name(node: ast.AST | None, name: str | None) -> bool:
