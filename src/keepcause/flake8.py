@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from keepcause.config import KEYS, Config, ConfigError
 from keepcause.config.layers import Layers
-from keepcause.lint.engine import lint_single_file
+from keepcause.lint.engine import lint_single_file, looking
 from keepcause.lint.files import program_root
 from keepcause.lint.rule import all_rules
 from keepcause.lint.source import Source
@@ -28,8 +27,6 @@ _KEYS = tuple(key for key in KEYS if key.flake8)
 class Plugin:
     """Reports what one file alone proves; `keepcause check` links the whole program."""
 
-    name = "keepcause"
-    version = version("keepcause")
     _layers: ClassVar[Layers] = Layers()
     _noqa: ClassVar[bool] = True
 
@@ -61,7 +58,7 @@ class Plugin:
         data = text.encode("utf-8", "surrogatepass")
         path = Path(os.path.abspath(self._filename))
         settings = self._settings(path)
-        if not any(rule.possible(data) for rule in settings.rules):
+        if not looking(data, settings) or self._layers.leaves_out(path):
             return
         name = path.relative_to(program_root(path)).as_posix()
         for finding in lint_single_file(Source.decoded(text, self._tree, name), settings):
@@ -72,8 +69,7 @@ class Plugin:
             settings = self._layers.settings(path)
         except ConfigError as error:
             raise _stop(str(error)) from error
-        codes = frozenset() if self._layers.leaves_out(path) else settings.codes
-        return replace(settings, codes=codes, single_file=True, noqa=self._noqa)
+        return replace(settings, single_file=True, noqa=self._noqa)
 
 
 def _given(options: argparse.Namespace) -> Config:

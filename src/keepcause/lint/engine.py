@@ -81,16 +81,24 @@ class FileReport:
     findings: tuple[Finding, ...]
 
 
-def lint_source(source: Source, settings: Settings, explain: Explain, looking: Iterable[Rule]) -> list[Finding]:
-    """The findings of one file, by position, of those rules that are `looking`.
+def looking(data: bytes, settings: Settings, generators: frozenset[str] = frozenset()) -> list[Rule]:
+    """The rules that may find something in a file with these bytes; `generators` are those of its whole program."""
+    rules = [rule for rule in settings.rules if rule.possible_in_program(data, generators)]
+    if rules and settings.single_file and not may_have_child(data):
+        return [rule for rule in rules if rule.where is not Where.WORKER_CHILD]
+    return rules
+
+
+def lint_source(source: Source, settings: Settings, explain: Explain, rules: Iterable[Rule]) -> list[Finding]:
+    """The findings of one file, by position, of those `rules`, which are on.
 
     `explain` gives the worker-init evidence that a kind of rule asks for.
     """
     source.structured = settings.structured
-    rules = {rule.code: rule for rule in settings.rules}
+    by_code = {rule.code: rule for rule in settings.rules}
     found: list[Finding] = []
-    for finding in _raw_findings(source, looking):
-        where = rules[finding.code].where
+    for finding in _raw_findings(source, rules):
+        where = by_code[finding.code].where
         if where is not Where.EVERYWHERE:
             evidence = explain(finding, where)
             if evidence is None:
@@ -100,7 +108,7 @@ def lint_source(source: Source, settings: Settings, explain: Explain, looking: I
         found.append(finding)
     sure = [f for f in found if f.worker_init is None or f.worker_init.grade.doubt <= settings.evidence.doubt]
     places = {(finding.span, finding.code) for finding in sure}
-    reported = [f for f in dict.fromkeys(sure) if (f.span, rules[f.code].unless) not in places]
+    reported = [f for f in dict.fromkeys(sure) if (f.span, by_code[f.code].unless) not in places]
     if settings.noqa and (reported or settings.reviewed):
         suppressions = Suppressions(source.text)
         for rule in settings.rules if settings.reviewed else ():
@@ -166,10 +174,8 @@ class Engine:
         generators = graph.program.generators if graph else frozenset()
         if graph:
             graph.program.hold(name, data)
-        looking = [rule for rule in self.settings.rules if rule.possible_in_program(data, generators)]
-        if looking and not graph and not may_have_child(data):
-            looking = [rule for rule in looking if rule.where is not Where.WORKER_CHILD]
-        if not looking:
+        rules = looking(data, self.settings, generators)
+        if not rules:
             return []
         source = Source(data, name)
         if graph:
@@ -178,7 +184,7 @@ class Engine:
         # A comment may keep quiet what is only possible; then it is in use.
         least = Grade.POSSIBLE if self.settings.reviewed and b"noqa" in data.lower() else self.settings.evidence
         return lint_source(
-            source, self.settings, lambda *asked: _absolute(_evidence(linked, source, least, *asked), root), looking
+            source, self.settings, lambda *asked: _absolute(_evidence(linked, source, least, *asked), root), rules
         )
 
     def _place(self, path: Path) -> tuple[Path, str]:
@@ -229,8 +235,8 @@ class Engine:
 def lint_single_file(source: Source, settings: Settings) -> list[Finding]:
     """The findings of one file with the evidence of that file alone; `source.path` is below its program's root."""
     graph = Graph(Program.of_one_file(source), settings.declared)
-    looking = [rule for rule in settings.rules if rule.possible(source.data)]
-    return lint_source(source, settings, lambda *asked: _evidence(graph, source, settings.evidence, *asked), looking)
+    rules = looking(source.data, settings)
+    return lint_source(source, settings, lambda *asked: _evidence(graph, source, settings.evidence, *asked), rules)
 
 
 def _evidence(graph: Graph, source: Source, least: Grade, finding: Finding, where: Where) -> WorkerInit | None:
