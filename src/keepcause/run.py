@@ -14,7 +14,7 @@ from keepcause.lint.engine import Engine, FileReport, Settings, Trouble, expand
 from keepcause.lint.files import read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from keepcause.cache import Result
     from keepcause.config.layers import Layers
@@ -32,13 +32,24 @@ class Run:
         self._last: Engine | None = None
         self._folders: dict[str, str] = {}
 
-    def files(self, paths: Iterable[Path]) -> Iterator[Path | Trouble]:
-        """The Python files that `paths` name, but those that are excluded; a given text is a file of its name."""
-        asked = [path for path in paths if not self._layers.force_excluded(path)]
+    def files(
+        self, paths: Iterable[Path], tell: Callable[[Path | str], object] = lambda path: None
+    ) -> Iterator[Path | Trouble]:
+        """The Python files that `paths` name, but those that are excluded, of which it will `tell`.
+
+        A given text is a file of its name.
+        """
+
+        def left_out(path: Path | str, is_excluded: bool) -> bool:
+            if is_excluded:
+                tell(path)
+            return is_excluded
+
+        asked = [path for path in paths if not left_out(path, self._layers.force_excluded(path))]
         if self._given is not None:
             yield from asked
         else:
-            yield from expand(asked, self._layers.excluded)
+            yield from expand(asked, lambda path, top: left_out(path, self._layers.excluded(path, top)))
 
     def engine(self, path: Path) -> Engine:
         """The engine for the file at `path`; raises ConfigError."""

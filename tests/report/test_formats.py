@@ -146,7 +146,7 @@ def file_of(run: dict[str, object], location: dict[str, object]) -> bytes:
     assert not uri.query
     assert not uri.fragment
     assert base.path.endswith("/")
-    return os.path.join(unquote_to_bytes(base.path), unquote_to_bytes(uri.path))
+    return unquote_to_bytes(uri.path) if uri.scheme else unquote_to_bytes(base.path + uri.path)
 
 
 def test_sarif(project: Path) -> None:

@@ -32,5 +32,9 @@ def add_noqa(this: Session, reports: Sequence[FileReport], *, quiet: bool) -> in
         for finding in left:
             this.complain(Trouble(str(report.path), f"no comment can keep {finding.code} quiet", finding.span.line))
     if not quiet:
-        print(f"Added `# noqa` comments for {findings} finding{'' if findings == 1 else 's'} in {files} files.")
+        print(f"Added `# noqa` comments for {_counted(findings, 'finding')} in {_counted(files, 'file')}.")
     return this.exit_code(False)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

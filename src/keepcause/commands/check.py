@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from keepcause import cache
 from keepcause.commands import CommandError, session
 from keepcause.commands.inputs import inputs
+from keepcause.commands.verbose import told
 from keepcause.lint.engine import Trouble
 from keepcause.lint.files import program_root
 from keepcause.lint.finding import Safety
@@ -31,6 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-e", "--exit-zero", action="store_true", help="end with exit code 0 also where there are some")
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help=f"keep what was found in DIR, not {cache.FOLDER}")
     parser.add_argument("-n", "--no-cache", action="store_true", help="check every file anew and keep nothing")
+    parser.add_argument("-v", "--verbose", action="store_true", help="say of each file why it was not looked into")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
     instead.add_argument("--show-files", action="store_true", help="list the files that would be checked instead")
@@ -48,7 +50,8 @@ def run(options: argparse.Namespace) -> int:
     if options.add_noqa and asked.given is not None:
         raise CommandError("--add-noqa changes files, and standard input is none")
     folder = None if options.no_cache else options.cache_dir or _cache_folder()
-    reports = [report for report in this.reports(asked.paths, cache=folder) if report.findings]
+    found = told(this, asked.paths) if options.verbose else this.reports(asked.paths, cache=folder)
+    reports = [report for report in found if report.findings]
     if options.add_noqa:
         from keepcause.commands.add_noqa import add_noqa
 

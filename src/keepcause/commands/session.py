@@ -20,7 +20,7 @@ from keepcause.run import Run
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TextIO
 
     from keepcause.lint.engine import Engine, FileReport
@@ -77,13 +77,15 @@ class Session:
             complain(f"warning: {error}")
             yield from self._checked(self.run.check_all(files, cache, renew=True))
 
-    def reports_one_by_one(self, paths: Iterable[Path]) -> Iterator[tuple[Engine, FileReport]]:
-        """As `reports`, each file checked when it is asked for, with the engine that does it."""
-        for report in self._checked(map(self.run.check, self._files(paths))):
+    def reports_one_by_one(
+        self, paths: Iterable[Path], tell: Callable[[Path | str], object] = lambda path: None
+    ) -> Iterator[tuple[Engine, FileReport]]:
+        """As `reports`, each file checked when it is asked for, with its engine; excluded files go to `tell`."""
+        for report in self._checked(map(self.run.check, self._files(paths, tell))):
             yield self.run.engine(report.path), report
 
-    def _files(self, paths: Iterable[Path]) -> list[Path]:
-        found = list(self.run.files(paths))
+    def _files(self, paths: Iterable[Path], tell: Callable[[Path | str], object] = lambda path: None) -> list[Path]:
+        found = list(self.run.files(paths, tell))
         for trouble in found:
             if isinstance(trouble, Trouble):
                 self.complain(trouble)

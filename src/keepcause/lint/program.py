@@ -212,7 +212,7 @@ class Program:
     def _places(self, names: Iterable[str], words: Iterable[str], path: str) -> dict[str, list[tuple[int, int]]]:
         needles = tuple(name.encode() for name in names)
         candidates = {path}
-        for word in map(str.encode, words):
+        for word in (word.encode("utf-8", "surrogateescape") for word in words):
             candidates.update(self._importing.get(word, ()), self._defining.get(word, ()))
         key = (needles, frozenset(candidates))
         if key not in self._known_places:

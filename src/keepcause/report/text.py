@@ -52,7 +52,9 @@ def shown_path(path: str | Path) -> str:
     name = os.fspath(path)
     relative = os.path.relpath(name)
     above = relative == os.pardir or relative.startswith(os.pardir + os.sep)
-    return printable(name if above else relative)
+    shown = printable(name if above else relative)
+    # A line that begins with two colons is a command to GitHub's runner.
+    return f"./{shown}" if shown.startswith("::") else shown
 
 
 def headline(path: str | Path, finding: Finding, mark: str = "") -> str:

@@ -1,0 +1,47 @@
+"""`check --verbose`: why a file was not looked into, and how many were; imports linter, report and session."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from keepcause.lint.engine import looking
+from keepcause.lint.noqa import Suppressions
+from keepcause.lint.source import decode
+from keepcause.report.text import shown_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from keepcause.commands.session import Session
+    from keepcause.lint.engine import Engine, FileReport
+
+_EXCLUDED = "excluded by the configuration"
+_LEFT_OUT = "left out by a comment for the whole file"
+_NOTHING = "not parsed, as nothing in it can be a finding"
+_CHECKED = "checked"
+
+
+def told(this: Session, paths: Iterable[Path]) -> Iterator[FileReport]:
+    """Every file that could be checked; the error stream is told what became of each other one, and the counts."""
+    counts: Counter[str] = Counter()
+
+    def tell(path: Path | str, what: str) -> None:
+        counts[what] += 1
+        if what != _CHECKED:
+            print(f"{shown_path(path)}: {what}", file=sys.stderr)
+
+    for engine, report in this.reports_one_by_one(paths, lambda path: tell(path, _EXCLUDED)):
+        tell(report.path, _fate(engine, report))
+        yield report
+    for what, count in sorted(counts.items()):
+        print(f"{count} {what}", file=sys.stderr)
+
+
+def _fate(engine: Engine, report: FileReport) -> str:
+    program = engine.program(report.path)
+    if not looking(report.data, engine.settings, program.generators if program else frozenset()):
+        return _NOTHING
+    return _LEFT_OUT if Suppressions(decode(report.data)[0]).whole_file else _CHECKED
