@@ -36,8 +36,8 @@ from the folder of the `pyproject.toml`, in an option or a file that `--config` 
 A path that is named is checked, whatever it is called, excluded or ignored by git or not; so is a script without an
 extension. In a folder those files count that end in `.py` and that git does not ignore; stubs (`.pyi`) run no code and
 are left out. `keepcause check -` reads one file's text from standard input, and `--stdin-filename FILE` tells which
-file that is, so that its configuration and its program count; without it the text stands alone. `keepcause fix -` prints the repaired text, and all else
-on the error stream:
+file that is, so that its configuration and its program count; without it the text stands alone. `keepcause fix -`
+prints the repaired text, and all else on the error stream:
 
 ```sh
 keepcause check --stdin-filename service/worker.py - < worker.py

@@ -145,8 +145,8 @@ def _clean(folder: Path) -> None:
 # Results as JSON
 
 
-def _result(findings: Sequence[Any], trouble: tuple[str, str, int] | None) -> Result:
-    return tuple(_finding(*each) for each in findings), trouble
+def _result(findings: Sequence[Any], trouble: Sequence[Any] | None) -> Result:
+    return tuple(_finding(*each) for each in findings), (trouble[0], trouble[1], trouble[2]) if trouble else None
 
 
 def _plain(value: object) -> object:

@@ -7,6 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+
 from walk import ROOT, Reader
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from walk import ROOT, File, Reader, page
 
 from keepcause import cli
+from walk import ROOT, File, Reader, page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import picture
 import pytest
 import write_pages
-from walk import ROOT, Reader
 
 from keepcause.lint.rule import all_rules
+from walk import ROOT, Reader
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
+
 from walk import ROOT, File, Reader, page
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+
 from walk import ROOT, File, Reader, Session, page
 
 if TYPE_CHECKING:

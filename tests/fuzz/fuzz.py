@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cases import Case, corpus
+from fuzz_cases import Case, corpus
 from targets import TARGETS
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LONGEST = 60
 """Seconds that one case may take; a longer one is a failure."""
 MEMORY = 4 << 30
+STDERR = 2
 
 
 @dataclass
@@ -118,7 +119,7 @@ def settle(target: str, seed: str, path: Path, how: str) -> None:
 
 def work(target: str, seed: str, path: Path, deadline: float, files: Sequence[Path]) -> None:
     """Run cases until the deadline."""
-    faulthandler.enable(sys.__stderr__)
+    faulthandler.enable(STDERR)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     state = State.read(path)
     while time.monotonic() < deadline:
@@ -126,7 +127,7 @@ def work(target: str, seed: str, path: Path, deadline: float, files: Sequence[Pa
         state.next += 1
         state.running = True
         state.write(path)
-        faulthandler.dump_traceback_later(LONGEST, exit=True, file=sys.__stderr__)
+        faulthandler.dump_traceback_later(LONGEST, exit=True, file=STDERR)
         try:
             outcome = TARGETS[target](this)
             state.outcomes[outcome] = state.outcomes.get(outcome, 0) + 1

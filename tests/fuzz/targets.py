@@ -13,9 +13,9 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cases import FIXTURES, Case, mutated, program
 from flake8.processor import FileProcessor  # type: ignore[import-untyped]
 from flake8.violation import Violation  # type: ignore[import-untyped]
+from fuzz_cases import FIXTURES, Case, mutated, program
 from judge import judge
 from unscreened import unscreened
 
@@ -263,8 +263,11 @@ def reports(case: Case) -> str:
     def text() -> str:
         return "".join(case.choice(TEXTS) for _ in range(case.random.randrange(1, 4)))
 
+    def name() -> str:
+        return text().replace("\0", "").replace("\ud800", "") or "x"  # as a file system may have it
+
     def step() -> Step:
-        return Step(text(), text() or "x", case.random.randrange(1, 9), text())
+        return Step(text(), name(), case.random.randrange(1, 9), text())
 
     data = "\n".join(re.sub(r"[\0\r\n]", "", text()).encode("utf-8", "replace").decode() for _ in range(9))
     found = []
@@ -274,9 +277,9 @@ def reports(case: Case) -> str:
         fix = Fix(case.choice([*Safety]), "Fix it", ()) if case.random.random() < 0.5 else None
         code = case.choice(sorted(CODES))
         found.append(Finding(code, text(), span, span, worker_init=evidence, fix=fix, note=text()))
-    name = text().replace("\0", "") or "x"
-    case.given = repr((name, data, found)).encode()
-    report = FileReport(Path(name), data.encode(), tuple(found))
+    path = Path(name())
+    case.given = repr((path, data, found)).encode()
+    report = FileReport(path, data.encode(), tuple(found))
     for module in FORMATS:
         shown: str = importlib.import_module(f"keepcause.report.{module}").render([report])
         if module in ("json", "gitlab", "sarif"):

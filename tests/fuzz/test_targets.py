@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from cases import FIXTURES
+from fuzz_cases import FIXTURES
 from targets import TARGETS
 
 from fuzz import State, case, run
