@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def plain(text: str) -> str:
 
 
 def takes_styles(stream: TextIO) -> bool:
-    """Whether styles are wanted there: on a terminal, unless NO_COLOR is set; FORCE_COLOR wants them everywhere."""
-    if os.environ.get("NO_COLOR"):
+    """Whether styles are wanted there: on a terminal, unless NO_COLOR is set; FORCE_COLOR wants them in pipes too."""
+    if os.environ.get("NO_COLOR") or stream not in (sys.stdout, sys.stderr):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
