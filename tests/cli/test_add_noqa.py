@@ -146,3 +146,9 @@ def test_trouble_where_no_comment_can_stand(project: Path, keepcause: Run, worke
     done = keepcause("check", "--add-noqa")
     assert (done.returncode, done.stderr) == (2, "keepcause: worker.py:6: no comment can keep KC101 quiet\n")
     assert done.stdout == "Added `# noqa` comments for 0 findings in 0 files.\n"
+
+
+def test_it_needs_no_libcst(project: Path) -> None:
+    code = "import sys; sys.modules['libcst'] = None; from keepcause.cli import main; sys.exit(main(['check', '--add-noqa']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "Added `# noqa` comments for 1 finding in 1 file.\n"), done.stderr
