@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WHEEL := build/wheel
 STAMP := $(VENV)/.made-by-$(shell $(PYTHON) -c "import platform; print(platform.python_version())")
 
-.PHONY: demo test test-wheel sweep fuzz lint docs test-transports matrix checkpoints clean
+.PHONY: demo test test-wheel sweep sweep-packages fuzz lint docs test-transports matrix checkpoints clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -27,6 +27,10 @@ test-wheel: $(STAMP)
 # Takes long: repairs copies of the source trees in TREES with every rule, and judges what came out.
 sweep: $(STAMP)
 	$(BIN)/python tests/codemod/sweep.py $(TREES)
+
+# Takes hours over many: checks the standard library and TREES with and without the screens, and sweeps them.
+sweep-packages: $(STAMP)
+	PYTHONPATH=tests/codemod $(BIN)/python tests/fuzz/packages.py $(TREES)
 
 # Takes as long as one likes: each of TARGETS for so many MINUTES, from where the last run ended.
 fuzz: $(STAMP)

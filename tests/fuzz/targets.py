@@ -288,7 +288,7 @@ def reports(case: Case) -> str:
             assert shown.count("\n") == len(found), module
         assert not STEERING.search(re.sub("\x1b\\[[0-9;]*m", "", shown)), module  # its own colours
         if module == "github":
-            assert all(line.startswith("::") for line in shown.splitlines()), shown
+            assert all(line.startswith("::") for line in shown.rstrip("\n").split("\n")), shown
     return "shown"
 
 
