@@ -21,6 +21,8 @@ from keepcause.run import Run
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from keepcause.cache import Results
+
 HELPER = "def load():\n    try:\n        f()\n    except OSError:\n        raise ValueError() from None\n"
 WORKER = "import helper\n\n\ndef init_worker():\n    helper.load()\n"
 OLD = 1_600_000_000
@@ -130,11 +132,10 @@ def test_every_field_of_a_finding_is_kept(tmp_path: Path) -> None:
     file.write_bytes(b"x")
     os.utime(file, (OLD, OLD))
     record = Record(tmp_path / "cache", [], [str(file)])
-    results = {str(file): ((full, plain, replace(full, worker_init=None, fix=None)), (str(file), "reason", 3))}
+    found = (full, plain, replace(full, worker_init=None, fix=None))
+    results: Results = {str(file): (found, (str(file), "reason", 3))}
     record.store(record.states(), results)
-    assert Record(tmp_path / "cache", [], [str(file)]).load() == {
-        path: (found, list(trouble)) for path, (found, trouble) in results.items()
-    }
+    assert Record(tmp_path / "cache", [], [str(file)]).load() == results
 
 
 @pytest.mark.parametrize(
