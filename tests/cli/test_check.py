@@ -93,7 +93,7 @@ def test_json(project: Path, keepcause: Run) -> None:
         "filename": path,
         "location": {"row": 7, "column": 13},
         "end_location": {"row": 8, "column": 60},
-        "noqa_row": 8,
+        "noqa_row": 7,
         "fix": {"applicability": "safe", "message": "Raise from the caught exception: `from e`"},
         "url": None,
         "worker_init": {
