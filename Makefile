@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WHEEL := build/wheel
 STAMP := $(VENV)/.made-by-$(shell $(PYTHON) -c "import platform; print(platform.python_version())")
 
-.PHONY: demo test test-wheel sweep sweep-packages fuzz lint docs test-transports matrix checkpoints clean
+.PHONY: demo test test-wheel sweep sweep-packages fuzz lint bench docs test-transports matrix checkpoints clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -40,6 +40,10 @@ lint: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# Times beside ruff, flake8, bugbear and LibCST over the source tree TREE; docs/performance.md has the results.
+bench: $(STAMP)
+	$(BIN)/python benchmarks/lint.py $(TREE) $(OPTIONS)
 
 # The pages that are made from the code: rules and the picture of the output.
 docs: $(STAMP)
