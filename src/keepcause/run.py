@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.cache import Record
 from keepcause.config import ConfigError
+from keepcause.lint.bound import TookTooLong, attempt
 from keepcause.lint.engine import Engine, FileReport, Settings, Trouble, expand
 from keepcause.lint.files import read
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from keepcause.cache import Result
     from keepcause.config.layers import Layers
     from keepcause.lint.engine import Graphs
+
+
+FAULT = "can't be checked"
+"""How the reasons begin that tell more of us than of a file, see `attempt`."""
 
 
 class Run:
@@ -63,12 +68,13 @@ class Run:
     def check(self, path: Path) -> FileReport | Trouble:
         """What is found in the file, or why it could not be checked."""
         try:
-            return self.engine(path).check(path)
+            engine = self.engine(path)
         except ConfigError as error:
             return Trouble(str(error.path), error.reason)
-        except Exception as error:  # whatever goes wrong with one file, the others are checked
-            what = f"{type(error).__name__}: {error}"
-            return Trouble(str(path), f"can't be checked because of a fault in keepcause, please report it: {what}")
+        found = attempt(path, lambda: engine.check(path), "checked")
+        if isinstance(found, TookTooLong):
+            self._graphs.clear()
+        return found
 
     def check_all(
         self, files: Sequence[Path], cache: Path | None = None, *, renew: bool = False
@@ -89,7 +95,8 @@ class Run:
             for path, result in zip(files, self._results(files), strict=True):
                 if result is not None:
                     known[self._absolute(path)] = result
-            if record:
+            faults = any(trouble and trouble[1].startswith(FAULT) for _, trouble in known.values())
+            if record and not faults:  # another try may go well
                 record.store(states, known)
         for path in files:
             findings, trouble = known.get(self._absolute(path), ((), None))
@@ -101,7 +108,7 @@ class Run:
         count = parallel.processes(len(files))
         if count > 1:
             for path in files:
-                with contextlib.suppress(ConfigError):
+                with contextlib.suppress(Exception):  # whoever checks the file tells what is wrong
                     self.engine(path).link(path)
 
         def check(path: Path) -> Result | None:
@@ -111,7 +118,7 @@ class Run:
             return (result.findings, None) if result.findings else None
 
         def died(path: Path, way: str) -> Result:
-            return (), (str(path), f"can't be checked: the process that did so ended ({way})", 0)
+            return (), (str(path), f"{FAULT}: the process that did so ended ({way})", 0)
 
         return parallel.check_all(check, files, died, count)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from keepcause.commands import CommandError, session
 from keepcause.commands.inputs import inputs
+from keepcause.lint.bound import attempt
 from keepcause.lint.engine import Trouble
 from keepcause.lint.finding import Safety
 from keepcause.lint.rule import all_rules, structured_codes
@@ -54,8 +56,13 @@ def run(options: argparse.Namespace) -> int:
     outcome = Outcome(frozenset({*safeties, *(structured_codes() if options.structured else ())}))
     text = b"".join((asked.given or {}).values())
     for engine, report in this.reports_one_by_one(asked.paths):
+        result = (
+            attempt(report.path, partial(outcome.add, engine, report), "repaired") if report.findings else report.data
+        )
+        if isinstance(result, Trouble):
+            this.complain(result)
+            continue
         try:
-            result = outcome.add(engine, report) if report.findings else report.data
             if options.diff:
                 sys.stdout.buffer.write(diff(report.path, report.data, result))
                 sys.stdout.flush()
@@ -63,8 +70,6 @@ def run(options: argparse.Namespace) -> int:
                 text = result
             elif result != report.data:
                 write(report.path, report.data, result)
-        except RecursionError:
-            this.complain(Trouble(str(report.path), "nested too deeply to be repaired"))
         except WriteError as error:
             outcome.take_back(report.path, str(error))
             this.complain(Trouble(str(report.path), f"not repaired: {error}"))
