@@ -207,3 +207,20 @@ def test_eight_runs_at_once_agree(project: Path) -> None:
     assert len(set(said)) == 1
     assert said[0][0].count(b"KC101") == 1
     assert said[0][1] == b""
+
+
+@pytest.mark.parametrize(("name", "why"), [(".", "holds other files"), ("worker.py", "is no folder")])
+def test_a_folder_with_other_files_is_no_cache(project: Path, name: str, why: str) -> None:
+    command = [sys.executable, "-m", "keepcause", "check", "--cache-dir", name]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert not (project / ".gitignore").exists()
+
+
+def test_times_that_someone_set_do_not_hide_a_change(
+    project: Path, checked: Callable[[], tuple[list[str], int]]
+) -> None:
+    checked()
+    write(project / "helper.py", HELPER.replace("from None", "from Nope"))
+    assert checked() == ([], 3)

@@ -100,6 +100,8 @@ def lint_paths(paths: Iterable[str | os.PathLike[str]], **options: Unpack[Option
     Raises ConfigError, ValueError and TypeError as `lint_source` does, but for a file below the paths that configures
     its own folder: that is a trouble.
     """
+    if isinstance(paths, str | bytes):
+        raise TypeError(f"expected a list of paths, not {paths!r}")
     layers = _layers(options)
     layers.at(Path())
     run = Run(layers)

@@ -26,10 +26,11 @@ _KEPT = 30 * 24 * 3600
 """For how many seconds a record that nobody asks for is kept."""
 _GRAIN = 2 * 10**9
 """A file that changed within so many nanoseconds before it was read may have changed again without its time telling."""
+_TAG_NAME = "CACHEDIR.TAG"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Files of keepcause, which can be deleted at any time.\n"
 
 State = list[Any]
-"""When a file was changed, its size, and a digest of its bytes; the first is 0 where the time can't be trusted."""
+"""When a file was changed, its size, and a digest of its bytes; no times where they can't be trusted."""
 States = dict[str, State]
 Result = tuple[tuple[Finding, ...], tuple[str, str, int] | None]
 """What was found in a file, and, where it could not be checked, a path, the reason and a line."""
@@ -38,6 +39,14 @@ Results = dict[str, Result]
 
 class CacheError(Exception):
     """A record can't be used; the message says why."""
+
+
+def check_folder(folder: Path) -> None:
+    """Raise CacheError where `folder` holds something else than a cache: git would be told to leave that out, too."""
+    if folder.exists() and not folder.is_dir():
+        raise CacheError(f"{folder}: is no folder")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / _TAG_NAME).exists():
+        raise CacheError(f"{folder}: holds other files; name a folder that is new or empty")
 
 
 class Record:
@@ -93,19 +102,24 @@ class Record:
 
 def _state(path: str, now: int) -> State:
     try:
-        status = os.stat(path)
-        changed = status.st_mtime_ns if status.st_mtime_ns < now - _GRAIN else 0
-        return [changed, status.st_size, _digest(path)]
+        times, size = _seen(path)
+        return [times if max(times) < now - _GRAIN else [], size, _digest(path)]
     except OSError:
-        return [0, -1, ""]
+        return [[], -1, ""]
+
+
+def _seen(path: str) -> tuple[list[int], int]:
+    """When the file's bytes and when it itself was last changed, and its size."""
+    status = os.stat(path)
+    return [status.st_mtime_ns, status.st_ctime_ns], status.st_size
 
 
 def _is_same(path: str, state: State) -> bool:
     """Whether the file is as it was: by time and size, else by its bytes."""
-    changed, size, digest = state
+    times, size, digest = state
     try:
-        status = os.stat(path)
-        return bool(status.st_size == size and (status.st_mtime_ns == changed or _digest(path) == digest))
+        seen, length = _seen(path)
+        return bool(length == size and (seen == times or _digest(path) == digest))
     except OSError:
         return False
 
@@ -128,7 +142,7 @@ def _tool() -> list[list[object]]:
 def _prepare(folder: Path) -> None:
     """Make the folder, which git is told to leave out and other programs not to keep."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
+    for name, text in ((".gitignore", "*\n"), (_TAG_NAME, _TAG)):
         if not (folder / name).exists():
             (folder / name).write_text(text, encoding="ascii")
 

@@ -89,6 +89,7 @@ class _Share(Generic[File, Result]):
     def _start(self, first: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
+        parent = os.getpid()
         self._pipe, theirs = os.pipe()
         self._pid = os.fork()
         if self._pid:
@@ -98,6 +99,8 @@ class _Share(Generic[File, Result]):
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             with os.fdopen(theirs, "wb") as pipe:
                 for number in range(first, len(self._files)):
+                    if os.getppid() != parent:
+                        break  # nobody waits for more
                     self._place[:8] = number.to_bytes(8, "little")
                     result = self._check(self._files[number])
                     if result is not None:

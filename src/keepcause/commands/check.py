@@ -49,7 +49,9 @@ def run(options: argparse.Namespace) -> int:
         return _show_files(this, asked.paths)
     if options.add_noqa and asked.given is not None:
         raise CommandError("--add-noqa changes files, and standard input is none")
-    folder = None if options.no_cache else options.cache_dir or _cache_folder()
+    if options.output_file and options.output_file.suffix in (".py", ".pyi"):
+        raise CommandError(f"{options.output_file}: is called like a Python file, which the findings would replace")
+    folder = None if options.no_cache else _cache_folder(options.cache_dir)
     found = told(this, asked.paths) if options.verbose else this.reports(asked.paths, cache=folder)
     reports = [report for report in found if report.findings]
     if options.add_noqa:
@@ -68,9 +70,15 @@ def run(options: argparse.Namespace) -> int:
     return this.exit_code(bool(findings) and not options.exit_zero)
 
 
-def _cache_folder() -> Path:
-    """The folder for what was found, in the root of the project that the working directory is in."""
-    return program_root(Path.cwd() / "_") / cache.FOLDER
+def _cache_folder(named: Path | None) -> Path:
+    """The folder for what was found: the one that is named, else one in the root of the project around."""
+    if named is None:
+        return program_root(Path.cwd() / "_") / cache.FOLDER
+    try:
+        cache.check_folder(named)
+    except (cache.CacheError, OSError) as error:
+        raise CommandError(f"--cache-dir: {error}") from error
+    return named
 
 
 def _show_files(this: session.Session, paths: Iterable[Path]) -> int:

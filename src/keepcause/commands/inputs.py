@@ -63,6 +63,8 @@ def _listed(name: str) -> Iterator[Path]:
         raise CommandError(f"{name}: can't be read: {error.strerror or error}") from error
     lines = data.split(b"\0") if b"\0" in data else data.splitlines()
     for path in (Path(os.fsdecode(line)) for line in lines if line):
+        if path.name.endswith('"') and str(path).startswith('"') and not os.path.lexists(path):
+            raise CommandError(f"{name}: {path} is a name as git quotes it; have it list names by -z")
         if path.is_dir() or says_python(path):
             yield path
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     LeftOut = Callable[[str], bool]
 
 ROOT_MARKS = (".git", "pyproject.toml", "setup.cfg", "setup.py")
-SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__"})
+SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__", ".keepcause_cache"})
 """Folders that are never walked."""
 _SHEBANG = re.compile(rb"#!.*\bpython[0-9.]*(?:\s|$)")
 _GIT = ("git", "-c", "core.fsmonitor=false")
