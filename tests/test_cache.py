@@ -224,3 +224,29 @@ def test_times_that_someone_set_do_not_hide_a_change(
     checked()
     write(project / "helper.py", HELPER.replace("from None", "from Nope"))
     assert checked() == ([], 3)
+
+
+def test_links_of_the_checked_code_lead_nowhere(project: Path, tmp_path: Path) -> None:
+    """Else a link in place of the folder, or in it, would have files of others written and deleted."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    write(elsewhere / "precious.json", "{}")
+    write(elsewhere / "CACHEDIR.TAG", "of someone else")
+    (project / ".keepcause_cache").symlink_to(elsewhere)
+    command = [sys.executable, "-m", "keepcause", "check", "-q"]
+    assert subprocess.run(command, cwd=project, check=False, capture_output=True, timeout=60).returncode == 1
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["CACHEDIR.TAG", "precious.json"]
+    (project / ".keepcause_cache").unlink()
+    (project / ".keepcause_cache").mkdir()
+    (project / ".keepcause_cache" / ".gitignore").symlink_to(elsewhere / "made.txt")
+    assert subprocess.run(command, cwd=project, check=False, capture_output=True, timeout=60).returncode == 1
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["CACHEDIR.TAG", "precious.json"]
+
+
+def test_only_records_are_deleted(project: Path, checked: Callable[..., tuple[list[str], int]]) -> None:
+    checked()
+    write(project / "cache" / "precious.json", "{}")
+    write(project / "cache" / "notes.tmp", "")
+    checked(select=("KC103",))
+    assert (project / "cache" / "precious.json").exists()
+    assert (project / "cache" / "notes.tmp").exists()

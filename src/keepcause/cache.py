@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ _KEPT = 30 * 24 * 3600
 """For how many seconds a record that nobody asks for is kept."""
 _GRAIN = 2 * 10**9
 """A file that changed within so many nanoseconds before it was read may have changed again without its time telling."""
+_OWN = re.compile(r"[0-9a-f]{32}\.json|record-\w+\.tmp")
 _TAG_NAME = "CACHEDIR.TAG"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Files of keepcause, which can be deleted at any time.\n"
 
@@ -63,7 +65,7 @@ class Record:
     def load(self) -> Results | None:
         """What was found in which file; None where that is not known any more. Raises CacheError for a damaged one."""
         try:
-            text = self._path.read_bytes()
+            text = read(self._path)
         except OSError:
             return None
         try:
@@ -89,7 +91,7 @@ class Record:
         kept = [states, {path: _plain(result) for path, result in results.items()}]
         with contextlib.suppress(OSError):
             _prepare(self._folder)
-            handle, name = tempfile.mkstemp(dir=self._folder, suffix=".tmp")
+            handle, name = tempfile.mkstemp(dir=self._folder, prefix="record-", suffix=".tmp")
             try:
                 with os.fdopen(handle, "w", encoding="ascii") as file:
                     json.dump(kept, file)
@@ -143,15 +145,16 @@ def _prepare(folder: Path) -> None:
     """Make the folder, which git is told to leave out and other programs not to keep."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in ((".gitignore", "*\n"), (_TAG_NAME, _TAG)):
-        if not (folder / name).exists():
-            (folder / name).write_text(text, encoding="ascii")
+        # Never through a link, which may have come with the checked code and lead anywhere.
+        with contextlib.suppress(FileExistsError), open(folder / name, "x", encoding="ascii") as file:
+            file.write(text)
 
 
 def _clean(folder: Path) -> None:
     """Drop what nobody has asked for in a long time."""
     oldest = time.time() - _KEPT
     for entry in os.scandir(folder):
-        if entry.name.endswith((".json", ".tmp")) and entry.stat(follow_symlinks=False).st_mtime < oldest:
+        if _OWN.fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mtime < oldest:
             with contextlib.suppress(OSError):
                 os.unlink(entry.path)
 

@@ -70,10 +70,14 @@ def run(options: argparse.Namespace) -> int:
     return this.exit_code(bool(findings) and not options.exit_zero)
 
 
-def _cache_folder(named: Path | None) -> Path:
-    """The folder for what was found: the one that is named, else one in the root of the project around."""
+def _cache_folder(named: Path | None) -> Path | None:
+    """The folder for what was found: the one that is named, else one in the root of the project around.
+
+    None where a link stands in its place: it may have come with the checked code, and lead anywhere.
+    """
     if named is None:
-        return program_root(Path.cwd() / "_") / cache.FOLDER
+        folder = program_root(Path.cwd() / "_") / cache.FOLDER
+        return None if folder.is_symlink() else folder
     try:
         cache.check_folder(named)
     except (cache.CacheError, OSError) as error:
