@@ -58,10 +58,11 @@ class Plugin:
         data = text.encode("utf-8", "surrogatepass")
         path = Path(os.path.abspath(self._filename))
         settings = self._settings(path)
-        if not looking(data, settings) or self._layers.leaves_out(path):
+        rules = looking(data, settings)
+        if not rules or self._layers.leaves_out(path):
             return
         name = path.relative_to(program_root(path)).as_posix()
-        for finding in lint_single_file(Source.decoded(text, self._tree, name), settings):
+        for finding in lint_single_file(Source.decoded(text, self._tree, name), settings, rules):
             yield finding.span.line, finding.span.column, f"{finding.code} {finding.message}", type(self)
 
     def _settings(self, path: Path) -> Settings:

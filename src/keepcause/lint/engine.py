@@ -232,10 +232,13 @@ class Engine:
         return Program(root, {*program.paths, *(name for name in given if not is_test_path(name))}, given)
 
 
-def lint_single_file(source: Source, settings: Settings) -> list[Finding]:
-    """The findings of one file with the evidence of that file alone; `source.path` is below its program's root."""
+def lint_single_file(source: Source, settings: Settings, rules: Iterable[Rule] | None = None) -> list[Finding]:
+    """The findings of one file with the evidence of that file alone; `source.path` is below its program's root.
+
+    `rules` are those that are `looking`, where that is known.
+    """
     graph = Graph(Program.of_one_file(source), settings.declared)
-    rules = looking(source.data, settings)
+    rules = looking(source.data, settings) if rules is None else rules
     return lint_source(source, settings, lambda *asked: _evidence(graph, source, settings.evidence, *asked), rules)
 
 
