@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 WHEEL := build/wheel
 STAMP := $(VENV)/.made-by-$(shell $(PYTHON) -c "import platform; print(platform.python_version())")
 
-.PHONY: demo test test-wheel sweep sweep-packages fuzz lint bench docs test-transports matrix checkpoints clean
+.PHONY: demo test test-wheel sweep sweep-packages fuzz torture lint bench docs test-transports matrix checkpoints clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/demo.py
@@ -35,6 +35,10 @@ sweep-packages: $(STAMP)
 # Takes as long as one likes: each of TARGETS for so many MINUTES, from where the last run ended.
 fuzz: $(STAMP)
 	PYTHONPATH=tests/codemod $(BIN)/python -W ignore tests/fuzz/fuzz.py $(TARGETS) --minutes $(or $(MINUTES),1)
+
+# What takes too long for a test: a huge file, and repairs that are killed.
+torture: $(STAMP)
+	$(BIN)/python tests/fuzz/torture.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check

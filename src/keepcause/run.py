@@ -13,6 +13,7 @@ from keepcause.config import ConfigError
 from keepcause.lint.bound import TookTooLong, attempt
 from keepcause.lint.engine import Engine, FileReport, Settings, Trouble, expand
 from keepcause.lint.files import read
+from keepcause.lint.source import NEWLINE, SourceError, decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from keepcause.cache import Result
     from keepcause.config.layers import Layers
     from keepcause.lint.engine import Graphs
+    from keepcause.lint.finding import Finding
 
 
 FAULT = "can't be checked"
@@ -100,7 +102,7 @@ class Run:
                 record.store(states, known)
         for path in files:
             findings, trouble = known.get(self._absolute(path), ((), None))
-            yield Trouble(*trouble) if trouble else FileReport(path, _text(path) if findings else b"", findings)
+            yield Trouble(*trouble) if trouble else _report(path, findings)
 
     def _results(self, files: Sequence[Path]) -> Iterator[Result | None]:
         from keepcause import parallel  # only here: what is known already needs no processes
@@ -146,8 +148,14 @@ class Run:
         return Record(cache, sorted((engine.settings.spelled, names) for engine, names in asked.items()), needed)
 
 
-def _text(path: Path) -> bytes:
+def _report(path: Path, findings: tuple[Finding, ...]) -> FileReport | Trouble:
+    """What was found in a file, whose bytes were not kept; Trouble where they are others now that can't hold it."""
+    if not findings:
+        return FileReport(path, b"", ())
     try:
-        return read(path)
-    except OSError:  # it has gone since it was checked
-        return b""
+        data = read(path)
+        if max(finding.span.end_line for finding in findings) <= len(NEWLINE.split(decode(data)[0])):
+            return FileReport(path, data, findings)
+    except (OSError, SourceError):
+        pass
+    return Trouble(str(path), "was changed while it was checked")

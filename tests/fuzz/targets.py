@@ -88,9 +88,12 @@ def source(case: Case) -> str:
         read = Source(data)
     except SourceError as error:
         # In comments of a text that is given as bytes Python overlooks what it refuses in a file.
-        assert expected is None or error.reason.startswith("not valid utf-8: "), f"Python takes it: {error.reason}"  # noqa: PT017
+        assert expected is None or error.reason.startswith("not valid utf-8"), f"Python takes it: {error.reason}"  # noqa: PT017
         return "refused"
-    assert expected is not None, "Python does not take it"
+    # Python reads line by line, where UTF-7 may end in the middle of a character.
+    if expected is None:
+        assert "7" in read.encoding, "Python does not take it"
+        return "read by halves"
     try:
         assert ast.dump(read.tree) == ast.dump(expected)
     except RecursionError:

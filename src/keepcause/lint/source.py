@@ -20,6 +20,9 @@ NEWLINE = re.compile(r"\r\n|\r|\n")
 _NEWLINE_BYTES = re.compile(rb"\r\n|\r|\n")
 _DECLARES = re.compile(r"(?:^|[:;])[ \t\f]*(?:global|nonlocal)[ \t\\]", re.MULTILINE)
 
+_BIGGEST = 20_000_000
+"""How many bytes a file may hold to be parsed: its tree takes some hundred times as many."""
+
 
 class SourceError(Exception):
     """A file can't be read as Python; `line` is 0 where no line is known."""
@@ -75,6 +78,8 @@ class Source:
 
     def __init__(self, data: bytes, path: str = "<string>") -> None:
         """Raise SourceError where `data` can't be decoded or parsed."""
+        if len(data) > _BIGGEST:
+            raise SourceError(f"too big to be parsed: {len(data)} bytes, and the limit is {_BIGGEST}")
         self.path = path
         self.data = data
         self.text, self.encoding = decode(data)
