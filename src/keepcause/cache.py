@@ -1,4 +1,4 @@
-"""What a check of the same files found before, kept in a folder as JSON; imports the linter's data only.
+"""What a check of the same files found before, kept as JSON with a digest of it; imports the linter's data only.
 
 What is found in one file may depend on every file of its program: a record holds a whole check, and counts only as long
 as none of its files has changed, none has come and none has gone.
@@ -68,7 +68,10 @@ class Record:
             text = read(self._path)
         except OSError:
             return None
+        digest, _, text = text.partition(b"\n")
         try:
+            if digest != _digest_of(text):
+                raise ValueError("its digest differs")
             states, results = json.loads(text)
             if not all(_is_same(path, states[path]) for path in self._files):
                 return None
@@ -89,12 +92,13 @@ class Record:
         import tempfile  # only here: it takes as long to load as a record
 
         kept = [states, {path: _plain(result) for path, result in results.items()}]
+        text = json.dumps(kept).encode("ascii")
         with contextlib.suppress(OSError):
             _prepare(self._folder)
             handle, name = tempfile.mkstemp(dir=self._folder, prefix="record-", suffix=".tmp")
             try:
-                with os.fdopen(handle, "w", encoding="ascii") as file:
-                    json.dump(kept, file)
+                with os.fdopen(handle, "wb") as file:
+                    file.write(_digest_of(text) + b"\n" + text)
                 os.replace(name, self._path)
             except BaseException:
                 os.unlink(name)
@@ -127,7 +131,11 @@ def _is_same(path: str, state: State) -> bool:
 
 
 def _digest(path: str) -> str:
-    return hashlib.blake2b(read(path), digest_size=16).hexdigest()
+    return _digest_of(read(path)).decode()
+
+
+def _digest_of(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).hexdigest().encode()
 
 
 def _tool() -> list[list[object]]:

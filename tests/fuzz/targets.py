@@ -19,6 +19,7 @@ from fuzz_cases import FIXTURES, Case, mutated, program
 from judge import judge
 from unscreened import unscreened
 
+from keepcause.cache import CacheError
 from keepcause.codemod.apply import repair
 from keepcause.config import FORMATS, KEYS, ConfigError
 from keepcause.config.layers import Layers
@@ -27,6 +28,7 @@ from keepcause.lint.finding import Finding, Fix, Grade, Safety, Span, Step, Work
 from keepcause.lint.noqa import Suppressions
 from keepcause.lint.rule import all_rules
 from keepcause.lint.source import Source, SourceError
+from keepcause.run import Run
 from keepcause.runtime.inert import load
 from keepcause.runtime.machine import InertError
 from keepcause.runtime.metadata import DAMAGED, WHOLE, inspect
@@ -349,10 +351,41 @@ def _plain(case: Case, depth: int) -> object:
     return case.choice([parts, tuple(parts), {str(part)[:20]: part for part in parts}])
 
 
+def cache(case: Case) -> str:
+    """A damaged record of an earlier check is left aside, or what it says can be printed."""
+    with tempfile.TemporaryDirectory(dir=_memory()) as name:
+        path = Path(name, "worker.py")
+        path.write_bytes(case.choice(_FOUND_IN))
+        run = Run(Layers({"select": tuple(CODES)}, isolated=True))
+        folder = Path(name, "cache")
+        list(run.check_all([path], folder))
+        (record,) = folder.glob("*.json")
+        data = record.read_bytes()
+        for _ in range(case.random.randrange(1, 4)):
+            start = case.random.randint(0, len(data))
+            change = case.choice(
+                [b"", b"0", b'"', b"[", b"]", b"null", b"-", b",", b"{}", bytes([case.random.randrange(256)])]
+            )
+            data = data[:start] + change + data[start + case.random.randrange(3) :]
+        case.given = data
+        record.write_bytes(data)
+        try:
+            found = list(run.check_all([path], folder))
+        except CacheError:
+            return "left aside"
+        reports = [report for report in found if isinstance(report, FileReport)]
+        for module in FORMATS:
+            importlib.import_module(f"keepcause.report.{module}").render(reports)
+    return "taken"
+
+
+_FOUND_IN = [(FIXTURES / code / "bad.py").read_bytes() for code in ("KC101", "KC104", "KC202", "KC301")]
+
+
 def _memory() -> str | None:
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 TARGETS: dict[str, Callable[[Case], str]] = {
-    target.__name__: target for target in (source, linter, codemod, configuration, noqa, reports, metadata)
+    target.__name__: target for target in (source, linter, codemod, configuration, noqa, reports, metadata, cache)
 }
