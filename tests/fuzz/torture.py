@@ -55,6 +55,11 @@ def a_huge_file(folder: Path) -> None:
 def killed(folder: Path, times: int = 100) -> None:
     """Every file is the old or the new one, whenever the repair ends, and nothing left behind is taken for source."""
     paths = [folder / f"worker_{number}.py" for number in range(60)]
+    for path in paths:
+        path.write_text(WORKER)
+    start = time.monotonic()
+    subprocess.run([*COMMAND, "fix", "-q", "."], cwd=folder, check=True)
+    whole = time.monotonic() - start
     chance = random.Random(1)
     states = [0, 0]
     for _ in range(times):
@@ -62,7 +67,7 @@ def killed(folder: Path, times: int = 100) -> None:
             path.write_text(WORKER)
         with subprocess.Popen([*COMMAND, "fix", "-q", "."], cwd=folder, stdout=subprocess.DEVNULL) as run:
             try:
-                run.wait(chance.uniform(0.2, 1.2))
+                run.wait(chance.uniform(0.3, 1.1) * whole)
             except subprocess.TimeoutExpired:
                 run.send_signal(signal.SIGKILL)
         texts = [path.read_text() for path in paths]
