@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -79,6 +82,31 @@ def test_no_name_steers_the_output(project: Path, keepcause: Run, worker: str, o
     elif output_format in ("github", "concise"):
         assert len(done.stdout.splitlines()) == 7
         assert sum(line.startswith("::error") for line in done.stdout.splitlines()) in (0, 7)
+
+
+def on_a_terminal(*command: str) -> bytes:
+    """What a command prints on a terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "keepcause", *command], stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    printed = b""
+    with contextlib.suppress(OSError):  # at its end, a terminal gives an error or nothing
+        while piece := os.read(ours, 65536):
+            printed += piece
+    os.close(ours)
+    process.wait(60)
+    return printed
+
+
+@pytest.mark.parametrize("command", ["check", "fix --diff", "fix --show-fixes", "trace"])
+def test_no_source_steers_the_terminal(project: Path, worker: str, command: str) -> None:
+    steering = worker.replace("no device", "\x1b]0;title\x07 \x1b[2J \x9b1A \u202e").encode() + b"# \xff\x1b[2J\n"
+    name = "\x1b[2Jworker.py"
+    (project / name).write_bytes(b"# coding: latin-1\n" + steering)
+    printed = on_a_terminal(*command.split(), name)
+    assert b"worker.py" in printed
+    ours = re.sub(rb"\x1b\[[0-9;]*[mK]", b"", printed)
+    assert not re.search(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2\x9b|\xe2\x80\xae", ours), ours
 
 
 @pytest.fixture

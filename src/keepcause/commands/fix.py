@@ -64,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
             continue
         try:
             if options.diff:
-                sys.stdout.buffer.write(diff(report.path, report.data, result))
+                patch = diff(report.path, report.data, result)
+                sys.stdout.buffer.write(_shown(patch) if sys.stdout.isatty() else patch)
                 sys.stdout.flush()
             elif asked.given is not None:
                 text = result
@@ -82,6 +83,12 @@ def run(options: argparse.Namespace) -> int:
         _tell(outcome, options, beside)
     counts = options.diff or options.exit_non_zero_on_fix
     return this.exit_code(bool(outcome.left) or (counts and bool(outcome.repaired)))
+
+
+def _shown(patch: bytes) -> bytes:
+    """A patch for people: what would steer their terminal is shown as escapes."""
+    lines = patch.decode("utf-8", "surrogateescape").split("\n")
+    return "\n".join(printable(line.removesuffix("\r")) for line in lines).encode()
 
 
 def _tell(outcome: Outcome, options: argparse.Namespace, stream: TextIO) -> None:
