@@ -41,6 +41,8 @@ def check_all(
         return
     shares = [_Share(check, files[first::count], died) for first in range(count)]
     try:
+        for share in shares:
+            share.start(0)
         found = [share.results() for share in shares]
         for number in range(len(files)):
             yield found[number % count].get(number // count)
@@ -61,7 +63,6 @@ class _Share(Generic[File, Result]):
         self._place = mmap.mmap(-1, 8)
         """The number of the file that is being checked, for the parent to see."""
         self._pid = 0
-        self._start(0)
 
     def results(self) -> dict[int, Result]:
         """The results that say something, by the number of the file."""
@@ -74,7 +75,7 @@ class _Share(Generic[File, Result]):
                 return found
             number = int.from_bytes(self._place[:8], "little")
             found[number] = self._died(self._files[number], _way(self._wait()))
-            self._start(number + 1)
+            self.start(number + 1)
 
     def stop(self) -> None:
         """End the process if it still runs."""
@@ -86,17 +87,22 @@ class _Share(Generic[File, Result]):
         pid, self._pid = self._pid, 0
         return os.waitpid(pid, 0)[1]
 
-    def _start(self, first: int) -> None:
+    def start(self, first: int) -> None:
+        """Let a process check the files from number `first` on."""
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
         self._pipe, theirs = os.pipe()
+        # An interrupt waits until each process knows which one it is.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self._pid = os.fork()
         if self._pid:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             os.close(theirs)
             return
         try:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             with os.fdopen(theirs, "wb") as pipe:
                 for number in range(first, len(self._files)):
                     if os.getppid() != parent:
