@@ -335,7 +335,6 @@ def metadata(case: Case) -> str:
         Path(name, ".metadata").write_bytes(data)
         found = inspect(name)
         assert found.verdict in {WHOLE, "shards-damaged", *DAMAGED}, found.verdict
-        assert not STEERING.search(str(found))
         try:
             load(data)
         except InertError as error:
