@@ -25,6 +25,8 @@ NEWLY_LOADED = """
 import json, sys
 before = set(sys.modules)
 import keepcause
+assert not set(sys.modules) & {"keepcause.runtime", "keepcause.lint"}
+keepcause.guard
 print(json.dumps(sorted({module.__name__ for module in sys.modules.values()} - before)))
 """
 
@@ -160,7 +162,7 @@ def test_flake8_lists_the_plugin() -> None:
 
 
 @pytest.mark.parametrize("where", ["empty environment", "this environment"])
-def test_import_loads_the_runtime_and_the_standard_library_only(scripts: Path, where: str) -> None:
+def test_the_runtime_is_loaded_on_demand_with_the_standard_library_only(scripts: Path, where: str) -> None:
     python = scripts / "python" if where == "empty environment" else sys.executable
     loaded = json.loads(run(python, "-c", NEWLY_LOADED))
     assert {"keepcause", "keepcause.runtime"} <= set(loaded)
