@@ -81,6 +81,7 @@ def test_the_action_is_what_github_takes() -> None:
 
 
 def test_the_action_fails_on_findings(reader: Reader, runner: Path) -> None:
+    (reader.folder / "clean.py").write_text("x = 1\n", encoding="utf-8")
     assert check(reader, runner)[0] == 0
     write(reader.folder, ["worker.py"])
     code, output = check(reader, runner)
