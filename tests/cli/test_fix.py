@@ -207,7 +207,7 @@ def test_without_libcst(project: Path, keepcause: Run) -> None:
 def test_interrupted(project: Path, worker: str) -> None:
     """Wherever Ctrl-C strikes, each file is old or new, nothing stays behind and no traceback is shown."""
     new = worker.replace("OSError", "OSError as e").replace("from None", "from e")
-    files = [project / f"worker_{number:03}.py" for number in range(40)]
+    files = [project / f"worker_{number:03}.py" for number in range(120)]
     struck = 0
     for number in range(4):
         for path in files:
