@@ -42,8 +42,15 @@ def read(path: Path | str) -> bytes:
         raise
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    with open(path, "rb", buffering=0) as file:
+    with open(path, "rb", buffering=0, opener=_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
         return file.read()
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open without waiting: what was a file a moment ago may be a pipe by now."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def shares_root(folder: str, exists: Callable[[str], bool]) -> bool:
