@@ -8,6 +8,7 @@ commands run in environments of their own, which are made once below `build/benc
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import platform
 import shutil
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENTS = {
-    "keepcause": ("--editable", f"{ROOT}[all]"),
+    "keepcause": (f"{ROOT}[all]",),
     "plain": ("flake8", "ruff"),
     "bugbear": ("flake8", "flake8-bugbear"),
 }
 """Each environment's folder below `build/bench`, and what is installed in it."""
+PIP = ("-m", "pip", "install", "-qq", "--disable-pip-version-check")
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 """Of the commands: one that keeps Python from writing bytecode would have all modules compiled each time."""
@@ -94,17 +96,20 @@ class Pair:
         return median(ours.cpu / peer.cpu if kind == "CPU" else ours.wall / peer.wall for ours, peer in rounds)
 
 
+@functools.cache
 def environments() -> dict[str, Path]:
-    """Each environment's folder of programs; those that are not there are made."""
+    """Each environment's folder of programs; those that are not there are made, and keepcause is installed anew."""
     found = {}
     for name, packages in ENVIRONMENTS.items():
         folder = ROOT / "build" / "bench" / name
         found[name] = folder / "bin"
         if not (folder / "made").exists():
-            subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-            install = ("-m", "pip", "install", "-qq", "--disable-pip-version-check", *packages)
-            subprocess.run([str(found[name] / "python"), *install], check=True)
+            subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+            subprocess.run([str(found[name] / "python"), *PIP, *packages], check=True)
             (folder / "made").touch()
+    # Not as editable: while it is measured, the source may change.
+    again = ("--no-deps", "--force-reinstall", str(ROOT))
+    subprocess.run([str(found["keepcause"] / "python"), *PIP, *again], check=True)
     return found
 
 
