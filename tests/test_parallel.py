@@ -25,6 +25,11 @@ def init_worker():
 """
 
 
+def interruptible() -> None:
+    """A shell starts what runs in its background deaf to interrupts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def died(file: int, way: str) -> str:
     return f"{file}: {way}"
 
@@ -83,7 +88,12 @@ def test_an_interrupt_ends_all_at_once_without_a_traceback(tree: Path) -> None:
         (tree / f"module_{number:04}.py").write_text(BAD * 40)
     command = [sys.executable, "-m", "keepcause", "check", "--no-cache", "."]
     with subprocess.Popen(
-        command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        command,
+        cwd=tree,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=interruptible,
     ) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         deadline = time.monotonic() + 20

@@ -213,7 +213,13 @@ def test_interrupted(project: Path, worker: str) -> None:
         for path in files:
             path.write_text(worker)
         command = [sys.executable, "-m", "keepcause", "fix", "-q", "--single-file", *map(str, files)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background shell may ignore it
+        )
         deadline = time.monotonic() + 60
         while process.poll() is None and files[8 * number].read_text() == worker and time.monotonic() < deadline:
             time.sleep(0.001)
