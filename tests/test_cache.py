@@ -14,7 +14,7 @@ import pytest
 
 from keepcause.cache import CacheError, Record
 from keepcause.config.layers import Layers
-from keepcause.lint.engine import Engine, FileReport
+from keepcause.lint.engine import Engine, FileReport, Trouble
 from keepcause.lint.finding import Edit, EditKind, Finding, Fix, Grade, Safety, Span, Step, WorkerInit
 from keepcause.run import Run
 
@@ -133,7 +133,7 @@ def test_every_field_of_a_finding_is_kept(tmp_path: Path) -> None:
     os.utime(file, (OLD, OLD))
     record = Record(tmp_path / "cache", [], [str(file)])
     found = (full, plain, replace(full, worker_init=None, fix=None))
-    results: Results = {str(file): (found, (str(file), "reason", 3))}
+    results: Results = {str(file): (found, Trouble(str(file), "reason", 3))}
     record.store(record.states(), results)
     assert Record(tmp_path / "cache", [], [str(file)]).load() == results
 

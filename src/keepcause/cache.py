@@ -15,6 +15,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+from keepcause.lint.engine import Trouble
 from keepcause.lint.files import read
 from keepcause.lint.finding import Edit, EditKind, Finding, Fix, Grade, Safety, Span, Step, WorkerInit
 
@@ -34,8 +35,8 @@ _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Files of keepcause, which
 State = list[Any]
 """When a file was changed, its size, and a digest of its bytes; no times where they can't be trusted."""
 States = dict[str, State]
-Result = tuple[tuple[Finding, ...], tuple[str, str, int] | None]
-"""What was found in a file, and, where it could not be checked, a path, the reason and a line."""
+Result = tuple[tuple[Finding, ...], Trouble | None]
+"""What was found in a file, or why it could not be checked."""
 Results = dict[str, Result]
 
 
@@ -60,7 +61,7 @@ class Record:
         self._files = sorted(files)
         self._folder = folder
         key = "\0".join([said, *self._files]).encode("utf-8", "surrogateescape")
-        self._path = folder / f"{hashlib.blake2b(key, digest_size=16).hexdigest()}.json"
+        self._path = folder / f"{_digest(key)}.json"
 
     def load(self) -> Results | None:
         """What was found in which file; None where that is not known any more. Raises CacheError for a damaged one."""
@@ -70,7 +71,7 @@ class Record:
             return None
         digest, _, text = text.partition(b"\n")
         try:
-            if digest != _digest_of(text):
+            if digest.decode("ascii", "replace") != _digest(text):
                 raise ValueError("its digest differs")
             states, results = json.loads(text)
             if not all(_is_same(path, states[path]) for path in self._files):
@@ -98,7 +99,7 @@ class Record:
             handle, name = tempfile.mkstemp(dir=self._folder, prefix="record-", suffix=".tmp")
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(_digest_of(text) + b"\n" + text)
+                    file.write(b"%s\n%s" % (_digest(text).encode(), text))
                 os.replace(name, self._path)
             except BaseException:
                 os.unlink(name)
@@ -109,7 +110,7 @@ class Record:
 def _state(path: str, now: int) -> State:
     try:
         times, size = _seen(path)
-        return [times if max(times) < now - _GRAIN else [], size, _digest(path)]
+        return [times if max(times) < now - _GRAIN else [], size, _digest(read(path))]
     except OSError:
         return [[], -1, ""]
 
@@ -125,17 +126,13 @@ def _is_same(path: str, state: State) -> bool:
     times, size, digest = state
     try:
         seen, length = _seen(path)
-        return bool(length == size and (seen == times or _digest(path) == digest))
+        return bool(length == size and (seen == times or _digest(read(path)) == digest))
     except OSError:
         return False
 
 
-def _digest(path: str) -> str:
-    return _digest_of(read(path)).decode()
-
-
-def _digest_of(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=16).hexdigest().encode()
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
 def _tool() -> list[list[object]]:
@@ -171,7 +168,7 @@ def _clean(folder: Path) -> None:
 
 
 def _result(findings: Sequence[Any], trouble: Sequence[Any] | None) -> Result:
-    return tuple(_finding(*each) for each in findings), (trouble[0], trouble[1], trouble[2]) if trouble else None
+    return tuple(_finding(*each) for each in findings), Trouble(*trouble) if trouble else None
 
 
 def _plain(value: object) -> object:

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepcause.cache import CacheError
 from keepcause.commands import CLEAN, FOUND, TROUBLE, CommandError, complain, inputs
 from keepcause.config import FOR_PEOPLE, ConfigError
 from keepcause.config import options as config_options
@@ -70,12 +69,7 @@ class Session:
 
     def reports(self, paths: Iterable[Path], *, cache: Path | None = None) -> Iterator[FileReport]:
         """Every file that could be checked; `cache` is the folder that knows what was found before."""
-        files = self._files(paths)
-        try:
-            yield from self._checked(self.run.check_all(files, cache))
-        except CacheError as error:
-            complain(f"warning: {error}")
-            yield from self._checked(self.run.check_all(files, cache, renew=True))
+        return self._checked(self.run.check_all(self._files(paths), cache, lambda text: complain(f"warning: {text}")))
 
     def reports_one_by_one(
         self, paths: Iterable[Path], tell: Callable[[Path | str], object] = lambda path: None

@@ -36,10 +36,11 @@ def attempt(path: Path, work: Callable[[], T], done: str) -> T | Trouble:
     except RecursionError:
         return Trouble(str(path), f"nested too deeply to be {done}")
     except TooLongError:
-        return TookTooLong(str(path), f"can't be {done}: it takes longer than {SECONDS:g} s")
+        return TookTooLong(str(path), f"can't be {done}: it takes longer than {SECONDS:g} s", passing=True)
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
-        return Trouble(str(path), f"can't be {done} because of a fault in keepcause, please report it: {what}")
+        reason = f"can't be {done} because of a fault in keepcause, please report it: {what}"
+        return Trouble(str(path), reason, passing=True)
 
 
 @contextlib.contextmanager

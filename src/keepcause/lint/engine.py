@@ -19,7 +19,7 @@ from keepcause.lint.options import Structured
 from keepcause.lint.program import Program
 from keepcause.lint.roots import may_have_child
 from keepcause.lint.rule import Rule, Where, all_rules
-from keepcause.lint.source import Source, SourceError
+from keepcause.lint.source import NEWLINE, Source, SourceError, decode
 from keepcause.lint.startup import is_test_path
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Settings:
     noqa: bool = True
     structured: Structured = field(default_factory=Structured)
 
-    @property
+    @functools.cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The rules that are on, by code."""
         return tuple(rule for rule in all_rules() if rule.code in self.codes)
@@ -60,11 +60,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Trouble:
-    """A path that could not be checked, and why; `line` is 0 where no line is known."""
+    """A path that could not be checked, and why; `line` is 0 where no line is known.
+
+    `passing` tells more of us than of the file: another try may go well.
+    """
 
     path: str
     reason: str
     line: int = 0
+    passing: bool = False
 
     def __str__(self) -> str:
         """One line for the error stream."""
@@ -79,6 +83,16 @@ class FileReport:
     path: Path
     data: bytes
     findings: tuple[Finding, ...]
+
+    @property
+    def text(self) -> str:
+        """What the bytes say; raises SourceError."""
+        return decode(self.data)[0]
+
+    @property
+    def lines(self) -> list[str]:
+        """The physical lines as Python counts them, without their ends; raises SourceError."""
+        return NEWLINE.split(self.text)
 
 
 def looking(data: bytes, settings: Settings, generators: frozenset[str] = frozenset()) -> list[Rule]:
@@ -206,11 +220,6 @@ class Engine:
     def program(self, path: Path) -> Program | None:
         """The program that the file is checked in; None where it is checked alone."""
         return None if self.settings.single_file else self.graph(self._place(path)[0]).program
-
-    def link(self, path: Path) -> None:
-        """Read the file's program, so that processes which are started now need not do so each."""
-        if (program := self.program(path)) is not None:
-            program.index()
 
     def graph(self, root: Path) -> Graph:
         """The graph of the program below `root`."""

@@ -94,7 +94,6 @@ class Program:
         self._sources = dict(given or {})
         self._summaries: dict[str, Summary | None] = {}
         self._with_tree: list[str] = []
-        self._may_launch: dict[str, bool] = {}
         self._launch_inside: dict[str, bool] = {}
         self._launch_lines: dict[str, list[int]] = {}
         self._known_places: dict[tuple[tuple[bytes, ...], frozenset[str]], dict[str, list[tuple[int, int]]]] = {}
@@ -162,12 +161,7 @@ class Program:
     def functions_that_launch(self, path: str) -> list[Function]:
         """The module and those functions of the file that may hold a launch site."""
         summary = self.summary(path)
-        if summary is None:
-            return []
-        if path not in self._launch_lines:
-            data = self.data(path)
-            self._launch_lines[path] = sorted(set(_lines(data, launch.signs(data))))
-        return summary.around(self._launch_lines[path])
+        return summary.around(self._lines_that_launch(path)) if summary else []
 
     @property
     def parsed(self) -> int:
@@ -199,9 +193,14 @@ class Program:
 
     def may_launch(self, path: str) -> bool:
         """Whether the file may hold a launch site."""
-        if path not in self._may_launch:
-            self._may_launch[path] = launch.may_launch(self.data(path))
-        return self._may_launch[path]
+        return bool(self._lines_that_launch(path))
+
+    def _lines_that_launch(self, path: str) -> list[int]:
+        """The lines of the file that hold what every launch site does."""
+        if path not in self._launch_lines:
+            data = self.data(path)
+            self._launch_lines[path] = sorted(set(_lines(data, launch.signs(data))))
+        return self._launch_lines[path]
 
     def _launches_inside(self, path: str) -> bool:
         if path not in self._launch_inside:
@@ -294,7 +293,7 @@ class Program:
         return frozenset(names)
 
     def index(self) -> None:
-        """Read every file and make all that is kept of all of them."""
+        """Read every file and make all that is kept of all of them: processes that are started then need not."""
         _ = self.generators, self._importing, self._defining, self._deriving, self.modules
 
     @cached_property
