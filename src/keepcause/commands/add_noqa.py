@@ -8,6 +8,7 @@ from keepcause.codemod.annotate import annotate
 from keepcause.codemod.write import WriteError, write
 from keepcause.lint.engine import Trouble
 from keepcause.lint.source import Source
+from keepcause.report.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,9 +33,5 @@ def add_noqa(this: Session, reports: Sequence[FileReport], *, quiet: bool) -> in
         for finding in left:
             this.complain(Trouble(str(report.path), f"no comment can keep {finding.code} quiet", finding.span.line))
     if not quiet:
-        print(f"Added `# noqa` comments for {_counted(findings, 'finding')} in {_counted(files, 'file')}.")
+        print(f"Added `# noqa` comments for {counted(findings, 'finding')} in {counted(files, 'file')}.")
     return this.exit_code(False)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -16,7 +16,7 @@ from keepcause.lint.engine import Trouble
 from keepcause.lint.files import program_root
 from keepcause.lint.finding import Safety
 from keepcause.report import statistics
-from keepcause.report.text import shown_path
+from keepcause.report.text import counted, shown_path
 
 if TYPE_CHECKING:
     import argparse
@@ -115,7 +115,7 @@ def _summary(findings: Sequence[Finding], troubled: bool, unsafe_too: bool) -> s
     safe, unsafe = safety[Safety.SAFE], safety[Safety.UNSAFE]
     if unsafe_too:
         safe, unsafe = safe + unsafe, 0
-    text = f"Found {len(findings)} finding{'s' if len(findings) > 1 else ''}."
+    text = f"Found {counted(len(findings), 'finding')}."
     if safe:
         text += f" `keepcause fix` repairs {safe}."
     if unsafe:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.engine import looking
 from keepcause.lint.noqa import Suppressions
-from keepcause.lint.source import decode
 from keepcause.report.text import shown_path
 
 if TYPE_CHECKING:
@@ -44,4 +43,4 @@ def _fate(engine: Engine, report: FileReport) -> str:
     program = engine.program(report.path)
     if not looking(report.data, engine.settings, program.generators if program else frozenset()):
         return _NOTHING
-    return _LEFT_OUT if Suppressions(decode(report.data)[0]).whole_file else _CHECKED
+    return _LEFT_OUT if Suppressions(report.text).whole_file else _CHECKED

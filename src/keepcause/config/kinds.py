@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _words(text: str) -> object:
+def _words(text: str) -> list[str]:
     return text.replace(",", " ").split()
 
 
@@ -83,7 +83,7 @@ def codes_by_glob(value: object, folder: Path) -> tuple[tuple[str, tuple[str, ..
 def _pairs(text: str) -> object:
     table: dict[str, list[str]] = {}
     pattern = ""
-    for word in text.replace(",", " ").split():
+    for word in _words(text):
         before, colon, code = word.rpartition(":")
         pattern = before if colon else pattern
         if not pattern:

@@ -19,6 +19,9 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 WITHOUT_CONSTRUCTOR = frozenset({"typing.Generic", "typing.Protocol", "abc.ABC", "builtins.object"})
 PLAIN = frozenset({"queue.Empty", "queue.Full", "asyncio.TimeoutError", "concurrent.futures.TimeoutError"})
 """Exceptions of the standard library that take any arguments, as Exception does."""
+BUILTIN_EXCEPTIONS = frozenset(
+    name for name, what in vars(builtins).items() if isinstance(what, type) and issubclass(what, BaseException)
+)
 _OTHERWISE_BUILT = (BaseExceptionGroup, UnicodeError, SyntaxError)
 """Builtins whose constructors want arguments of their own."""
 _DATACLASS = frozenset({"dataclasses.dataclass", "dataclasses.dataclass()"})

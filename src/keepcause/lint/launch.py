@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from keepcause.lint.handler import last_name
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -220,10 +222,7 @@ def _called(body: list[ast.stmt], references: References) -> tuple[str, ...]:
 
 
 def _last(function: ast.expr) -> str:
-    match function:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return "pool"
+    return last_name(function) or "pool"
 
 
 def _text(node: ast.expr) -> str:

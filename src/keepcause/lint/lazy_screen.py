@@ -1,4 +1,4 @@
-"""Cheap test on a file's bytes: can anything lazy get into a text in it? Imports logical lines only.
+"""Cheap test on a file's bytes: can anything lazy get into a text in it? Imports logical lines and names.
 
 The rules about lazy iterators follow values by scope and flow. This follows words, whatever they mean where they stand:
 a name that is given something lazy anywhere may hold it everywhere. What it turns down has no finding.
@@ -7,13 +7,12 @@ a name that is given something lazy anywhere may hold it everywhere. What it tur
 from __future__ import annotations
 
 import ast
-import builtins
 import functools
 import re
-import warnings
 from typing import TYPE_CHECKING
 
 from keepcause.lint import lazy_sources
+from keepcause.lint.construct import BUILTIN_EXCEPTIONS
 from keepcause.lint.lazy_sources import BUILTINS, LAZY, LOGS, is_used, sources, used_from
 from keepcause.lint.logical import BETWEEN, LogicalLines, normalized, statements
 
@@ -28,9 +27,6 @@ _QUIET = (*_LISTING, *_TAKING)
 _SHOWING = ("str", "repr", "ascii", "format", "dedent", "indent", "fill", "shorten", "cleandoc")
 _ERRORS = ("exit", "skip", "xfail", "fail", "skipTest", "add_note", "__init__")
 _SAYING = frozenset((*_ERRORS, *LOGS))
-_EXCEPTIONS = frozenset(
-    name for name, what in vars(builtins).items() if isinstance(what, type) and issubclass(what, BaseException)
-)
 _OWN_TEXTS = frozenset(("__str__", "__repr__"))
 
 
@@ -54,9 +50,7 @@ def may_show_lazy(data: bytes, elsewhere: frozenset[str] = frozenset()) -> bool:
     if not functions and next(sources(plain), None) is None:
         return False
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return _Search(LogicalLines(plain), functions).finds_some()
+        return _Search(LogicalLines(plain), functions).finds_some()
     except (ValueError, RecursionError, MemoryError):
         return True
 
@@ -114,7 +108,7 @@ class _Search:
             case ast.Assert(msg=ast.expr() as message):
                 return self._flows(message, shown=True)
             case ast.Call(func=ast.Name(id=name)):
-                says = name in _SAYING or name in _EXCEPTIONS or name in self._lines.classes
+                says = name in _SAYING or name in BUILTIN_EXCEPTIONS or name in self._lines.classes
                 return says and self._arguments_flow(node)
             case ast.Call(func=ast.Attribute(attr=name)):
                 return (name in _SAYING or name.startswith("assert")) and self._arguments_flow(node)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import re
 import unicodedata
 from typing import TYPE_CHECKING
 
-from keepcause.lint.source import SourceError, detect_encoding
+from keepcause.lint.source import SourceError, detect_encoding, parse
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterator
 
 _DEEPEST = 8
@@ -219,7 +219,7 @@ def statements(line: bytes) -> list[ast.stmt]:
     forms = _FORMS.get(word[0] if word else "", ("%s", "%s\n pass"))
     for form in forms[::-1] if text.endswith(":") else forms:
         try:
-            return ast.parse(form.replace("%s", text)).body
-        except SyntaxError:
+            return parse(form.replace("%s", text)).body
+        except SourceError:
             continue
     raise ValueError(f"can't be parsed alone: {text}")

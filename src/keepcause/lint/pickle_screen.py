@@ -6,19 +6,15 @@ What a class inherits from is followed by name; what it turns down is no excepti
 from __future__ import annotations
 
 import ast
-import builtins
 import re
-import warnings
 from collections import defaultdict
 from dataclasses import dataclass
 
-from keepcause.lint.construct import PLAIN, WITHOUT_CONSTRUCTOR
+from keepcause.lint.construct import BUILTIN_EXCEPTIONS, PLAIN, WITHOUT_CONSTRUCTOR
 from keepcause.lint.handler import last_name
 from keepcause.lint.logical import BETWEEN, NO_WORD, LogicalLines, normalized, statements
 
-_EXCEPTIONS = frozenset(
-    name for name, what in vars(builtins).items() if isinstance(what, type) and issubclass(what, BaseException)
-) | {name.rpartition(".")[2] for name in PLAIN}
+_EXCEPTIONS = BUILTIN_EXCEPTIONS | {name.rpartition(".")[2] for name in PLAIN}
 _NEUTRAL = frozenset(name.rpartition(".")[2] for name in WITHOUT_CONSTRUCTOR)
 _CLASS = re.compile(
     rb"class(?:[\s\\]|#[^\r\n]*+)++[\w\x80-\xff]++(?:[\s\\]|#[^\r\n]*+)*+"
@@ -44,9 +40,7 @@ def may_lose_exception(data: bytes) -> bool:
     if not _CLASS.search(plain):
         return False
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return _Classes(LogicalLines(plain)).may_lose_one()
+        return _Classes(LogicalLines(plain)).may_lose_one()
     except (ValueError, RecursionError, MemoryError):
         return True
 

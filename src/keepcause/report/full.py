@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from keepcause.lint.source import NEWLINE, decode
 from keepcause.report.text import FRAME, HINT, MARK, headline, printable, shown_path, styled
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ def render(reports: Sequence[FileReport]) -> str:
     lines: list[str] = []
     for report in reports:
         if report.findings:
-            source = NEWLINE.split(decode(report.data)[0])
+            source = report.lines
             for finding in report.findings:
                 lines += [headline(report.path, finding)]
                 lines += [*_excerpt(finding, source), *_path(finding.worker_init)]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING
 
-from keepcause.report.location import fingerprinted, repository, text, within
+from keepcause.report.location import fingerprinted, named, repository, text
 from keepcause.report.text import printable
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def render(reports: Sequence[FileReport]) -> str:
             "fingerprint": fingerprint,
             "severity": "major",
             "location": {
-                "path": text(within(root, report.path) or os.fsencode(os.path.abspath(report.path))),
+                "path": text(named(root, report.path)),
                 "lines": {"begin": finding.span.line, "end": finding.span.end_line},
             },
         }

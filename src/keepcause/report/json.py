@@ -7,7 +7,6 @@ import os
 from typing import TYPE_CHECKING
 
 from keepcause.lint.noqa import Suppressions
-from keepcause.lint.source import decode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +21,7 @@ def render(reports: Sequence[FileReport]) -> str:
     found = []
     for report in reports:
         if report.findings:
-            place = Suppressions(decode(report.data)[0]).place
+            place = Suppressions(report.text).place
             found += [_finding(report.path, finding, place(finding)) for finding in report.findings]
     return json.dumps(found, indent=2) + "\n"
 

@@ -8,8 +8,6 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepcause.lint.source import NEWLINE, decode
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -29,6 +27,11 @@ def within(root: Path, path: Path | str) -> bytes | None:
     return os.fsencode(absolute.relative_to(root).as_posix()) if absolute.is_relative_to(root) else None
 
 
+def named(root: Path, path: Path | str) -> bytes:
+    """The path's name below `root`; where it lies elsewhere, the absolute one."""
+    return within(root, path) or os.fsencode(os.path.abspath(path))
+
+
 def text(name: bytes) -> str:
     """A file's name for a format that holds Unicode only: bytes that are none are shown as escapes."""
     return name.decode("utf-8", "backslashreplace")
@@ -42,8 +45,8 @@ def fingerprinted(root: Path, reports: Sequence[FileReport]) -> Iterator[tuple[F
     """
     seen: Counter[bytes] = Counter()
     for report in reports:
-        lines = NEWLINE.split(decode(report.data)[0]) if report.findings else []
-        name = within(root, report.path) or os.fsencode(os.path.abspath(report.path))
+        lines = report.lines if report.findings else []
+        name = named(root, report.path)
         for finding in report.findings:
             span = finding.span
             shown = " ".join(line.strip() for line in lines[span.line - 1 : span.end_line])

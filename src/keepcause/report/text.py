@@ -48,6 +48,11 @@ def _escaped(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 file` or `2 files`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def shown_path(path: str | Path) -> str:
     """`path` relative to the working directory where it lies below it."""
     name = os.fspath(path)
