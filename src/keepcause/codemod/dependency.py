@@ -1,10 +1,12 @@
-"""Does a project declare that it depends on keepcause? Imports the standard library only."""
+"""Does a project declare that it depends on keepcause? Imports the linter's files only."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from typing import TYPE_CHECKING
+
+from keepcause.lint.files import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +32,7 @@ def _requirements(root: Path) -> Iterator[str]:
 
 def _in_file(path: Path) -> Iterator[str]:
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read(path).decode("utf-8", "replace")
     except OSError:
         return
     if path.suffix == ".toml":

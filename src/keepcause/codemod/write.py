@@ -1,4 +1,4 @@
-"""The atomic write of a changed file, and its diff; imports the standard library only."""
+"""The atomic write of a changed file, and its diff; imports the linter's files only."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import re
 import secrets
 import stat
 from typing import TYPE_CHECKING
+
+from keepcause.lint.files import read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +29,7 @@ def write(path: Path, old: bytes, new: bytes) -> None:
     try:
         real = path.resolve(strict=True)
         status = _writable(real)
-        if real.read_bytes() != new:
+        if read(real) != new:
             _replace(real, status, old, new)
     except RuntimeError as error:
         raise WriteError("its symbolic links run in a circle") from error
@@ -59,7 +61,7 @@ def _replace(path: Path, status: os.stat_result, old: bytes, new: bytes) -> None
                     os.fchown(file.fileno(), user, group)
             os.fchmod(file.fileno(), stat.S_IMODE(status.st_mode))
             os.fsync(file.fileno())
-        if path.read_bytes() != old:
+        if read(path) != old:
             raise WriteError("changed by someone else meanwhile")
         temporary.replace(path)
     finally:
