@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.Module)
-_IMPORT = re.compile(rb"(?<![^\r\n])from keepcause import [A-Za-z, ]+(\r\n|\r|\n)")
+_IMPORT = re.compile(rb"(?<![^\r\n])from keepcause import ([A-Za-z, ]+)(\r\n|\r|\n)")
+_STRUCTURED = {b"WorkerInitError", b"DCPLoadError"}
 _FACTS = ("rank", "local_rank", "checkpoint_step", "path")
 _STRIPPED = (("__cause__", None), ("__suppress_context__", True))
 
@@ -52,12 +53,20 @@ def judge(old: bytes, new: bytes, places: set[Span]) -> None:
 
 
 def _without_import(old: bytes, new: bytes) -> Iterator[bytes]:
-    """`new` without the import of keepcause and the blank lines that came with it, however many these are."""
-    match = _IMPORT.search(new)
-    if match is None or _IMPORT.search(old):
+    """`new` without the import of keepcause and the blank lines that came with it, however many these are.
+
+    Where the file had one, it may have got more names.
+    """
+    match, had = _IMPORT.search(new), _IMPORT.search(old)
+    if match is None:
         yield new
         return
-    end = match[1]
+    if had is not None:
+        before, after = (set(line[1].split(b", ")) for line in (had, match))
+        joined = before <= after and after - before <= _STRUCTURED
+        yield new[: match.start()] + had[0] + new[match.end() :] if joined else new
+        return
+    end = match[2]
     for before, behind in itertools.product(range(3), repeat=2):
         start, stop = match.start() - before * len(end), match.end() + behind * len(end)
         few = before + behind <= 2

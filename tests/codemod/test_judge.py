@@ -212,6 +212,14 @@ def test_structured_errors() -> None:
     assert verdict(STRUCTURED.encode(), elsewhere.encode())
 
 
+def test_names_that_join_an_import() -> None:
+    had = PLAIN.replace("import os\n", "import os\n\nfrom keepcause import WorkerInitError\n")
+    assert verdict(STRUCTURED.encode(), had.encode()) == ""
+    for more in ("DCPLoadError, lint_paths", "lint_paths"):
+        had = PLAIN.replace("import os\n", f"import os\n\nfrom keepcause import {more}\n")
+        assert verdict(STRUCTURED.encode(), had.encode()), more
+
+
 def test_what_the_codemod_makes(lint: Callable[[bytes], list[Finding]]) -> None:
     old = changed(OLD, {"raise Y(c, rows)": "raise Y(c, lazy) from None"})
     source = Source(old)
