@@ -62,8 +62,8 @@ def _without_import(old: bytes, new: bytes) -> Iterator[bytes]:
         yield new
         return
     if had is not None:
-        before, after = (set(line[1].split(b", ")) for line in (had, match))
-        joined = before <= after and after - before <= _STRUCTURED
+        names, more = (set(line[1].split(b", ")) for line in (had, match))
+        joined = names <= more and more - names <= _STRUCTURED
         yield new[: match.start()] + had[0] + new[match.end() :] if joined else new
         return
     end = match[2]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from screened import given, may_find
 
 from keepcause.lint.lazy_screen import generators, may_show_lazy
 from keepcause.lint.logical import LogicalLines, normalized
@@ -304,7 +305,7 @@ class Tally:
             self.parsed += 1
             for rule in finds(rules, source):
                 self.found += 1
-                assert rule.possible(data), (rule.code, data.decode(source.encoding))
+                assert may_find(rule, data), (rule.code, data.decode(source.encoding))
 
 
 CAUSE_SPELLINGS = [
@@ -393,7 +394,7 @@ def test_the_fixtures_get_through() -> None:
     ],
 )
 def test_what_shows_nothing_lazy_is_not_parsed(code: str) -> None:
-    assert not may_show_lazy(code.encode())
+    assert not may_show_lazy(given(code))
 
 
 @pytest.mark.parametrize(
@@ -407,9 +408,9 @@ def test_what_shows_nothing_lazy_is_not_parsed(code: str) -> None:
     ],
 )
 def test_generators_of_other_modules_count_where_they_are_known(code: str) -> None:
-    assert not may_show_lazy(code.encode())
-    assert not may_show_lazy(code.encode(), frozenset(["unheard_of"]))
-    assert may_show_lazy(code.encode(), frozenset(["names"]))
+    assert not may_show_lazy(given(code))
+    assert not may_show_lazy(given(code, "unheard_of"))
+    assert may_show_lazy(given(code, "names"))
 
 
 def test_generators() -> None:
@@ -427,7 +428,7 @@ def test_generators() -> None:
 def test_lines_that_only_a_parser_can_tell_apart(code: str) -> None:
     with pytest.raises(ValueError, match="only a parser"):
         LogicalLines(code.encode())
-    assert may_show_lazy(f"y = map(str, rows)\n{code}".encode())
+    assert may_show_lazy(given(f"y = map(str, rows)\n{code}"))
 
 
 def test_identifiers_are_read_as_python_compares_them() -> None:
@@ -449,7 +450,7 @@ def test_other_encodings_are_read_whole(codes: set[str], line: str) -> None:
     code = f"# coding: raw_unicode_escape\ntry:\n    pass\nexcept OSError as error:\n    {line}\n".encode()
     found = {rule.code for rule in finds([*LAZY, *CAUSES], Source(code))}
     assert codes <= found
-    assert all(RULES[code_found].possible(code) for code_found in found)
+    assert all(may_find(RULES[code_found], code) for code_found in found)
 
 
 def main(seconds: float, folders: list[str]) -> None:

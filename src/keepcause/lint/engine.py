@@ -17,13 +17,14 @@ from keepcause.lint.graph import LAUNCH_SITE, Declared, Graph
 from keepcause.lint.noqa import Suppressions
 from keepcause.lint.options import Structured
 from keepcause.lint.program import Program
-from keepcause.lint.roots import may_have_child
+from keepcause.lint.root_screen import may_have_child, may_have_root
 from keepcause.lint.rule import Rule, Where, all_rules
 from keepcause.lint.source import NEWLINE, Source, SourceError, decode
 from keepcause.lint.startup import is_test_path
+from keepcause.lint.unparsed import Unparsed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     Explain = Callable[[Finding, Where], WorkerInit | None]
     Graphs = dict[tuple[Path, Declared], Graph]
@@ -95,12 +96,20 @@ class FileReport:
         return NEWLINE.split(self.text)
 
 
-def looking(data: bytes, settings: Settings, generators: frozenset[str] = frozenset()) -> list[Rule]:
+def looking(data: bytes, settings: Settings, generators: frozenset[str] = frozenset()) -> Sequence[Rule]:
     """The rules that may find something in a file with these bytes; `generators` are those of its whole program."""
-    rules = [rule for rule in settings.rules if rule.possible_in_program(data, generators)]
-    if rules and settings.single_file and not may_have_child(data):
-        return [rule for rule in rules if rule.where is not Where.WORKER_CHILD]
-    return rules
+    file = Unparsed.of(data, generators)
+    if file is None:
+        return settings.rules
+    seen = (rule for rule in settings.rules if rule.glance(file))
+    return [rule for rule in seen if _counts(rule, file, settings) and rule.possible(file)]
+
+
+def _counts(rule: Rule, file: Unparsed, settings: Settings) -> bool:
+    """Whether a finding may have the evidence that the rule asks for; that other files give some is not ruled out."""
+    if not settings.single_file or rule.where is Where.EVERYWHERE or settings.declared.worker_init:
+        return True
+    return may_have_child(file) if rule.where is Where.WORKER_CHILD else may_have_root(file)
 
 
 def lint_source(source: Source, settings: Settings, explain: Explain, rules: Iterable[Rule]) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Which files there are, and what they hold: a program's root, its Python files, bytes; standard library only."""
+"""Which files there are, and what they hold: a program's root, its Python files, bytes; imports `Trouble` only."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import errno
 import os
 import re
 import stat
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from keepcause.lint.checked import Trouble, unreadable
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import subprocess
+    from collections.abc import Callable, Iterable, Iterator
 
     Failed = Callable[[OSError], object]
     LeftOut = Callable[[str], bool]
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 ROOT_MARKS = (".git", "pyproject.toml", "setup.cfg", "setup.py")
 SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__", ".keepcause_cache"})
 """Folders that are never walked."""
+TEST_PARTS = frozenset({"test", "tests", "testing", "test_utils", "benchmark", "benchmarks"})
+_TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
 _SHEBANG = re.compile(rb"#!.*\bpython[0-9.]*(?:\s|$)")
 _GIT = ("git", "-c", "core.fsmonitor=false")
 _GIT_ENVIRONMENT = {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
@@ -76,18 +80,10 @@ def program_root(path: Path, exists: Callable[[str], bool] = os.path.exists) -> 
     return topmost.parent if topmost is not None else path.parent
 
 
-def python_files(
-    folder: Path, failed: Failed = lambda error: None, left_out: LeftOut = lambda name: False
-) -> list[str]:
-    """The Python files below `folder`, relative to it with forward slashes, sorted.
-
-    Inside a git repository git lists them, so that ignored files are left out; elsewhere, and where `folder` is itself
-    ignored, the folder is walked. Links to folders are not followed. `failed` is told of each folder that can't be
-    listed, `left_out` is asked by their names below `folder` whether a file or folder does not count.
-    """
-    listed = _listed_by_git(folder, failed)
-    names = _walk(folder, failed, left_out) if listed is None else listed
-    return sorted({name for name in names if name.endswith(".py") and not left_out(name)})
+def is_test_path(path: str) -> bool:
+    """Whether `path`, relative to its program's root with forward slashes, is a test or a benchmark."""
+    *folders, name = path.split("/")
+    return not TEST_PARTS.isdisjoint(folders) or _TEST_FILE.fullmatch(name) is not None
 
 
 def says_python(path: Path) -> bool:
@@ -100,10 +96,133 @@ def says_python(path: Path) -> bool:
         return True  # whoever reads it tells what is wrong
 
 
-def _listed_by_git(folder: Path, failed: Failed) -> list[str] | None:
+class Tree:
+    """The Python files below folders, each of which is listed once however often it is asked for."""
+
+    def __init__(self) -> None:
+        self._listed: dict[str, tuple[list[str], list[str]] | OSError] = {}
+        self._of_git: dict[str, tuple[list[str] | None, list[OSError]]] = {}
+
+    def python_files(
+        self, folder: Path | str, failed: Failed = lambda error: None, left_out: LeftOut = lambda name: False
+    ) -> list[str]:
+        """The Python files below `folder`, relative to it with forward slashes, sorted.
+
+        Inside a git repository git lists them, so that ignored files are left out; elsewhere, and where `folder` is
+        itself ignored, the folder is walked. Links to folders are not followed. `failed` is told of each folder that
+        can't be listed, `left_out` is asked by their names below `folder` whether a file or folder does not count.
+        """
+        top = str(folder)
+        absolute = os.path.abspath(top)
+        if absolute not in self._of_git:
+            failures: list[OSError] = []
+            self._of_git[absolute] = _listed_by_git(top, failures.append), failures
+        names, failures = self._of_git[absolute]
+        for failure in failures:
+            failed(failure)
+        found = self._walk(top, failed, left_out) if names is None else names
+        return sorted({name for name in found if not left_out(name)})
+
+    def program_files(self, root: Path | str) -> list[str]:
+        """The files of the program below `root`: every Python file of it but tests."""
+        return [name for name in self.python_files(root) if not is_test_path(name)]
+
+    def expand(
+        self, paths: Iterable[Path], excluded: Callable[[str, str], bool] = lambda path, top: False
+    ) -> Iterator[str | Trouble]:
+        """The Python files that `paths` name: a file as it is, a folder by its listing; each file once.
+
+        `excluded` is asked of what lies in a folder `top` whether it is left out; both are absolute.
+        """
+        seen: set[str] = set()
+        for path in paths:
+            for absolute, found in self._expand_one(str(path), excluded):
+                if absolute not in seen:
+                    seen.add(absolute)
+                    yield found
+
+    def _expand_one(self, path: str, excluded: Callable[[str, str], bool]) -> Iterator[tuple[str, str | Trouble]]:
+        """Each file or trouble, with the file's absolute name or what else tells it from others."""
+        if os.path.isdir(path):
+            failures: list[OSError] = []
+            excluding: list[str] = []
+            top = os.path.abspath(path)
+            below = os.path.join(top, "")
+
+            def left_out(inner: str) -> bool:
+                if excluded(below + inner, top):
+                    excluding.append(inner)
+                    return True
+                return False
+
+            names = self.python_files(path, failures.append, left_out)
+            yield from ((str(error.filename), unreadable(error.filename, error)) for error in failures)
+            if not names and not failures:
+                yield path, Trouble(path, f"holds no Python files{' that are not excluded' if excluding else ''}")
+            prefix = "" if path == os.curdir else os.path.join(path, "")
+            yield from ((below + name, prefix + name) for name in names)
+        elif os.path.lexists(path):
+            yield os.path.abspath(path), path
+        else:
+            yield path, Trouble(path, "does not exist")
+
+    def _walk(self, top: str, failed: Failed, left_out: LeftOut) -> Iterator[str]:
+        pending = [""]
+        while pending:
+            inner = pending.pop()
+            try:
+                folders, files = self._list(os.path.join(top, inner) if inner else top)
+            except OSError as error:
+                failed(error)
+                continue
+            yield from (inner + name for name in files)
+            pending += [f"{inner}{name}/" for name in folders if not left_out(inner + name)]
+
+    def _list(self, folder: str) -> tuple[list[str], list[str]]:
+        """The folders in a folder that are walked, and its Python files; raises OSError."""
+        key = os.path.abspath(folder)
+        if key not in self._listed:
+            try:
+                self._listed[key] = _list(folder)
+            except OSError as error:
+                self._listed[key] = error
+        listed = self._listed[key]
+        if isinstance(listed, OSError):
+            raise OSError(listed.errno, listed.strerror, folder)
+        return listed
+
+
+def python_files(folder: Path | str) -> list[str]:
+    """The Python files below `folder`; see `Tree.python_files`."""
+    return Tree().python_files(folder)
+
+
+def _list(folder: str) -> tuple[list[str], list[str]]:
+    folders, files = [], []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if _is_folder(entry):
+                if name not in SKIPPED:
+                    folders.append(name)
+            elif name.endswith(".py") and not (entry.is_symlink() and os.path.isdir(entry)):
+                files.append(name)
+    return folders, files
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _listed_by_git(folder: str, failed: Failed) -> list[str] | None:
     absolute = Path(os.path.abspath(folder))
     if not any(os.path.exists(up / ".git") for up in (absolute, *absolute.parents)):
         return None
+    import subprocess  # only here: it takes as long to load as a big tree to be walked
+
     try:
         if _git(folder, "check-ignore", "-q", ".").returncode == 0:
             return None
@@ -111,19 +230,29 @@ def _listed_by_git(folder: Path, failed: Failed) -> list[str] | None:
     except OSError:
         return None
     except subprocess.TimeoutExpired:
-        failed(OSError(errno.ETIMEDOUT, f"git has not listed it within {_GIT_SECONDS} s, so it is walked", str(folder)))
+        failed(OSError(errno.ETIMEDOUT, f"git has not listed it within {_GIT_SECONDS} s, so it is walked", folder))
         return None
     if listing.returncode != 0:
         return None
     for line in os.fsdecode(listing.stderr).splitlines():
         if warning := _GIT_FAILED.fullmatch(line):
-            failed(OSError(0, warning["reason"], str(folder / warning["folder"])))
+            failed(OSError(0, warning["reason"], os.path.join(folder, warning["folder"])))
     names = (os.fsdecode(name) for name in listing.stdout.split(b"\0") if name.endswith(b".py"))
     # git lists what has been deleted, and submodules, which are folders.
-    return [name for name in names if os.path.lexists(folder / name) and not os.path.isdir(folder / name)]
+    return [name for name in names if _is_file(os.path.join(folder, name))]
 
 
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _is_file(path: str) -> bool:
+    """Whether something other than a folder is there, be it a link to nothing."""
+    try:
+        return not stat.S_ISDIR(os.stat(path).st_mode)
+    except OSError:
+        return os.path.lexists(path)
+
+
+def _git(folder: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    import subprocess
+
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return subprocess.run(
         (*_GIT, *arguments),
@@ -133,13 +262,3 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         capture_output=True,
         timeout=_GIT_SECONDS,
     )
-
-
-def _walk(folder: Path, failed: Failed, left_out: LeftOut) -> list[str]:
-    found: list[str] = []
-    for top, folders, names in os.walk(folder, onerror=failed):
-        relative = os.path.relpath(top, folder)
-        prefix = "" if relative == "." else relative.replace(os.sep, "/") + "/"
-        folders[:] = [name for name in folders if name not in SKIPPED and not left_out(prefix + name)]
-        found += [prefix + name for name in names]
-    return found

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from keepcause.lint.lazy import Lazy
     from keepcause.lint.source import Source
     from keepcause.lint.texts import Shown
+    from keepcause.lint.unparsed import Unparsed
 
 
 class LazyRule(Rule):
@@ -29,13 +30,9 @@ class LazyRule(Rule):
     text: ClassVar[str]
     """What the rule's texts are called."""
 
-    def possible(self, data: bytes) -> bool:
+    def possible(self, file: Unparsed) -> bool:
         """A file in which nothing lazy can get into a text has none."""
-        return may_show_lazy(data)
-
-    def possible_in_program(self, data: bytes, generators: frozenset[str]) -> bool:
-        """Nor has it where it is one of a program whose generator functions are called so."""
-        return may_show_lazy(data, generators)
+        return may_show_lazy(file)
 
     def printed(self, texts: Iterable[Shown], source: Source) -> Iterator[Finding]:
         """A finding for each lazy iterator that the texts print as it is."""

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 from keepcause.lint import lazy_sources
 from keepcause.lint.construct import BUILTIN_EXCEPTIONS
 from keepcause.lint.lazy_sources import BUILTINS, LAZY, LOGS, is_used, sources, used_from
-from keepcause.lint.logical import BETWEEN, LogicalLines, normalized, statements
+from keepcause.lint.logical import BETWEEN, normalized, statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from keepcause.lint.logical import LogicalLines
+    from keepcause.lint.unparsed import Unparsed
 
 _VIEW = re.compile(rb"\.%s(?:keys|values|items)" % BETWEEN)
 
@@ -30,27 +33,20 @@ _SAYING = frozenset((*_ERRORS, *LOGS))
 _OWN_TEXTS = frozenset(("__str__", "__repr__"))
 
 
-def may_show_view(data: bytes) -> bool:
-    """Whether the file with these bytes may make a view of a dict."""
-    plain = normalized(data)
-    return plain is None or _VIEW.search(plain) is not None
+def may_show_view(file: Unparsed) -> bool:
+    """Whether the file may make a view of a dict."""
+    return _VIEW.search(file.code) is not None
 
 
 @functools.lru_cache(maxsize=1)
-def may_show_lazy(data: bytes, elsewhere: frozenset[str] = frozenset()) -> bool:
-    """Whether an error or log text in the file with these bytes may show, or run through, a lazy iterator.
-
-    `elsewhere` are the names of other modules' functions that may give one.
-    """
-    plain = normalized(data)
-    if plain is None:
-        return True
-    functions = {name for name in lazy_sources.generators(plain) if is_used(plain, name)}
-    functions.update(used_from(plain, _encoded(elsewhere)) if elsewhere else ())
-    if not functions and next(sources(plain), None) is None:
+def may_show_lazy(file: Unparsed) -> bool:
+    """Whether an error or log text in the file may show, or run through, a lazy iterator."""
+    functions = {name for name in lazy_sources.generators(file.code) if is_used(file.code, name)}
+    functions.update(used_from(file.code, _encoded(file.generators)) if file.generators else ())
+    if not functions and next(sources(file.code), None) is None:
         return False
     try:
-        return _Search(LogicalLines(plain), functions).finds_some()
+        return _Search(file.lines, functions).finds_some()
     except (ValueError, RecursionError, MemoryError):
         return True
 

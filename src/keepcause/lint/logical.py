@@ -22,7 +22,9 @@ _ASCII = bytes(range(128))
 
 BETWEEN = rb"(?:[\s\\]|%s)*+" % _COMMENT
 """Matches whatever may stand between two tokens of a line, and more."""
-NO_WORD = rb"(?![\w\x80-\xff])"
+WORD = rb"[\w\x80-\xff]"
+"""Matches a character of a word."""
+NO_WORD = rb"(?!%s)" % WORD
 """Matches where no word goes on."""
 
 
@@ -85,7 +87,6 @@ _CONTINUED = re.compile(rb"\0[ \t\f]*+\\")
 _DEFINITION = re.compile(rb"\0([ \t\f]*+)(?:async%s)?(def|class)%s([\w\x80-\xff]++)" % (BETWEEN, BETWEEN))
 
 
-@functools.lru_cache(maxsize=1)
 def normalized(data: bytes) -> bytes | None:
     """`data` in UTF-8, identifiers as Python compares them; None where it is not UTF-8, or no Python file."""
     data = data.removeprefix(_BOM)

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, ClassVar
 
 from keepcause.lint.finding import Finding, Span
-from keepcause.lint.pickle_screen import may_lose_exception
+from keepcause.lint.pickle_screen import may_define_exception, may_lose_exception
 from keepcause.lint.pickling import fault
 from keepcause.lint.rule import Rule
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.source import Source
+    from keepcause.lint.unparsed import Unparsed
 
 
 class PicklableRule(Rule):
@@ -22,9 +23,13 @@ class PicklableRule(Rule):
     fixes: ClassVar[str] = "none"
     nodes = (ast.ClassDef,)
 
-    def possible(self, data: bytes) -> bool:
-        """A file without an exception class that is local, or made by more than its builtin base, has none."""
-        return may_lose_exception(data)
+    def glance(self, file: Unparsed) -> bool:
+        """A file without an exception class has none."""
+        return may_define_exception(file)
+
+    def possible(self, file: Unparsed) -> bool:
+        """Nor has one without such a class that is local, or made by more than its builtin base."""
+        return may_lose_exception(file)
 
     def judged(self, node: ast.ClassDef, source: Source, raised: str = "") -> Iterator[Finding]:
         """The finding at the head of a class that is lost."""

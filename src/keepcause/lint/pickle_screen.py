@@ -9,10 +9,15 @@ import ast
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from keepcause.lint.construct import BUILTIN_EXCEPTIONS, PLAIN, WITHOUT_CONSTRUCTOR
 from keepcause.lint.handler import last_name
-from keepcause.lint.logical import BETWEEN, NO_WORD, LogicalLines, normalized, statements
+from keepcause.lint.logical import BETWEEN, NO_WORD, statements
+
+if TYPE_CHECKING:
+    from keepcause.lint.logical import LogicalLines
+    from keepcause.lint.unparsed import Unparsed
 
 _EXCEPTIONS = BUILTIN_EXCEPTIONS | {name.rpartition(".")[2] for name in PLAIN}
 _NEUTRAL = frozenset(name.rpartition(".")[2] for name in WITHOUT_CONSTRUCTOR)
@@ -32,15 +37,15 @@ class _Class:
     fragile: bool
 
 
-def may_lose_exception(data: bytes) -> bool:
-    """Whether the file with these bytes may define an exception class that does not survive pickle."""
-    plain = normalized(data)
-    if plain is None:
-        return True
-    if not _CLASS.search(plain):
-        return False
+def may_define_exception(file: Unparsed) -> bool:
+    """Whether the file may define an exception class."""
+    return _CLASS.search(file.code) is not None
+
+
+def may_lose_exception(file: Unparsed) -> bool:
+    """Whether a class that it defines may be an exception that does not survive pickle."""
     try:
-        return _Classes(LogicalLines(plain)).may_lose_one()
+        return _Classes(file.lines).may_lose_one()
     except (ValueError, RecursionError, MemoryError):
         return True
 

@@ -19,15 +19,6 @@ ACTOR_START = "start-up method of a ray actor"
 PROCESS_RUN = "run() of a Process class"
 
 
-_HOOKS = (b"Process)", b"Process,", b"celery", b"Plugin)", b"Plugin,", b"gunicorn", b"uvicorn", b".remote", b"@remote")
-"""What a file holds by which functions are known to run in a worker without a launch site."""
-
-
-def may_have_child(data: bytes) -> bool:
-    """Whether a function of a file with these bytes may run in a worker, as far as the file itself shows."""
-    return any(word in data for word in _HOOKS) or launch.may_launch(data)
-
-
 class Roots:
     """Judges one function at a time, by its name, its class, its own calls, and the launch sites of the program."""
 

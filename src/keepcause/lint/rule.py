@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from keepcause.lint.noqa import Suppressions
     from keepcause.lint.source import Source
+    from keepcause.lint.unparsed import Unparsed
 
 
 class Where(enum.Enum):
@@ -51,13 +52,13 @@ class Rule:
     """What the fix is, in a few words; `none` where the rule has none."""
     nodes: ClassVar[tuple[type[ast.AST], ...]]
 
-    def possible(self, data: bytes) -> bool:
-        """Whether a file with these bytes may hold a finding; must never be wrongly false, and should be quick."""
+    def glance(self, file: Unparsed) -> bool:
+        """Whether the file may hold a finding, as a look at its bytes tells; must never be wrongly false."""
         return True
 
-    def possible_in_program(self, data: bytes, generators: frozenset[str]) -> bool:
-        """As `possible`, where functions of other modules count too; `generators` are those that may give iterators."""
-        return self.possible(data)
+    def possible(self, file: Unparsed) -> bool:
+        """The same of a file that has passed `glance`, where it takes parsing single statements to tell."""
+        return True
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """The findings at `node`, which is one of `nodes`."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from keepcause.lint.noqa import Directive, Suppressions
     from keepcause.lint.source import Source
+    from keepcause.lint.unparsed import Unparsed
 
 _NAMES_OURS = re.compile(rb"(?i:noqa).*KC", re.DOTALL)
 _OURS = re.compile(r"KC[0-9]+")
@@ -64,9 +65,9 @@ class UnusedSuppression(Rule):
     fixes = "safe"
     nodes = ()
 
-    def possible(self, data: bytes) -> bool:
+    def glance(self, file: Unparsed) -> bool:
         """A file whose comments name no code of ours has none."""
-        return _NAMES_OURS.search(data) is not None
+        return _NAMES_OURS.search(file.code) is not None
 
     def review(
         self, source: Source, suppressions: Suppressions, found: Sequence[Finding], checked: frozenset[str]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
+    from keepcause.lint.unparsed import Unparsed
 
 
 class RaiseFromNone(Rule):
@@ -74,9 +75,9 @@ class RaiseFromNone(Rule):
     fixes = "safe"
     nodes = (ast.Raise,)
 
-    def possible(self, data: bytes) -> bool:
+    def glance(self, file: Unparsed) -> bool:
         """A file without `from None` has none."""
-        return may_raise_from_none(data)
+        return may_raise_from_none(file)
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for a `from None` inside a handler."""

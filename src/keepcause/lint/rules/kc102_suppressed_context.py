@@ -10,13 +10,13 @@ from keepcause.lint import cause
 from keepcause.lint.binding import Kind
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.screen import may_match, may_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
+    from keepcause.lint.unparsed import Unparsed
 
 _CAUSE = "__cause__"
 _ARGUMENT = "suppress_context"
@@ -74,9 +74,9 @@ class SuppressedContext(Rule):
     fixes = "safe"
     nodes = (ast.Assign, ast.Call, ast.Raise)
 
-    def possible(self, data: bytes) -> bool:
+    def glance(self, file: Unparsed) -> bool:
         """A file that gives neither attribute a value, nor an argument called like one, has none."""
-        return may_name(data, _CAUSE, _ARGUMENT) and may_match(data, _GIVEN)
+        return any(name.encode() in file.code for name in (_CAUSE, _ARGUMENT)) and _GIVEN.search(file.code) is not None
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for each way to strip an exception."""

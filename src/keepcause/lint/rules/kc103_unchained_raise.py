@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
+    from keepcause.lint.unparsed import Unparsed
 
 _RAISE = re.compile(rb"raise(?:[ \t\f]|\\\n)*+[^\s;#\\]")
 _EXITS = ("SystemExit", "KeyboardInterrupt")
@@ -76,9 +77,13 @@ class UnchainedRaise(Rule):
     fixes = "safe"
     nodes = (ast.Raise,)
 
-    def possible(self, data: bytes) -> bool:
-        """A file without a handler that by itself seems to raise something new has none."""
-        return may_handle(data, _RAISE.search, _may_lose_cause)
+    def glance(self, file: Unparsed) -> bool:
+        """A file without a handler that raises something has none."""
+        return may_handle(file, _RAISE.search)
+
+    def possible(self, file: Unparsed) -> bool:
+        """Nor has one without a handler that by itself seems to raise something new."""
+        return may_handle(file, _RAISE.search, _may_lose_cause)
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for a new exception that has no cause."""

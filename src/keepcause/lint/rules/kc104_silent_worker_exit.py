@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from keepcause.lint.finding import Grade
 from keepcause.lint.handler import caught_names, inside, last_name, maker
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.screen import may_handle, may_handle_in_function, may_match
+from keepcause.lint.screen import may_handle, may_handle_in_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from keepcause.lint.finding import Finding
     from keepcause.lint.screen import Parents
     from keepcause.lint.source import Source
+    from keepcause.lint.unparsed import Unparsed
 
     Exits: TypeAlias = Callable[[ast.expr], bool]
     """Whether calling or raising an expression ends the process."""
@@ -110,9 +111,13 @@ class SilentWorkerExit(Rule):
     fixes = "none"
     nodes = (ast.ExceptHandler,)
 
-    def possible(self, data: bytes) -> bool:
-        """A file has none without a broad handler that seems to end something silently, alone and in its function."""
-        renamed = cache(lambda: may_match(data, _OTHER_NAME))
+    def glance(self, file: Unparsed) -> bool:
+        """A file without a broad handler has none."""
+        return may_handle(file, _BROAD.match)
+
+    def possible(self, file: Unparsed) -> bool:
+        """Nor has one without such a handler that seems to end something silently, alone and in its function."""
+        renamed = cache(lambda: _OTHER_NAME.search(file.code) is not None)
 
         def may_exit(node: ast.expr) -> bool:
             name = last_name(node)
@@ -124,8 +129,8 @@ class SilentWorkerExit(Rule):
         def may_be_found(node: ast.ExceptHandler, parents: Parents) -> bool:
             return _end_in_function(node, parents, may_exit) != "" and may_be_silent(node)
 
-        return may_handle(data, _BROAD.match, may_be_silent) and may_handle_in_function(
-            data, _BROAD.match, may_be_found
+        return may_handle(file, _BROAD.match, may_be_silent) and may_handle_in_function(
+            file, _BROAD.match, may_be_found
         )
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
+    from keepcause.lint.unparsed import Unparsed
 
 
 class RaiseFromNoneAnywhere(Rule):
@@ -64,9 +65,9 @@ class RaiseFromNoneAnywhere(Rule):
     fixes = "safe"
     nodes = (ast.Raise,)
 
-    def possible(self, data: bytes) -> bool:
+    def glance(self, file: Unparsed) -> bool:
         """A file without `from None` has none."""
-        return may_raise_from_none(data)
+        return may_raise_from_none(file)
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for any `from None`."""

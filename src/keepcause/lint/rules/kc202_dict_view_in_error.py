@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from keepcause.lint.finding import Finding, Fix
     from keepcause.lint.source import Source
     from keepcause.lint.texts import Shown
+    from keepcause.lint.unparsed import Unparsed
 
 
 class DictViewInError(LazyRule):
@@ -67,13 +68,13 @@ class DictViewInError(LazyRule):
     fixes = "safe"
     nodes = (ast.Raise, ast.Assert, ast.Call, ast.FunctionDef)
 
-    def possible(self, data: bytes) -> bool:
+    def glance(self, file: Unparsed) -> bool:
         """A file that makes no view of a dict has none."""
-        return may_show_view(data)
+        return may_show_view(file)
 
-    def possible_in_program(self, data: bytes, generators: frozenset[str]) -> bool:
-        """Generators have no views."""
-        return may_show_view(data)
+    def possible(self, file: Unparsed) -> bool:
+        """Views are not followed before parsing."""
+        return True
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for each dict view that the error text made by `node` prints."""

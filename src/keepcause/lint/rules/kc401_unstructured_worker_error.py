@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from keepcause.lint import structured
 from keepcause.lint.finding import Edit, EditKind, Fix
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.screen import may_match
 from keepcause.lint.texts import is_text
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
+    from keepcause.lint.unparsed import Unparsed
 
 
 _RAISES = re.compile(
@@ -85,9 +85,9 @@ class UnstructuredWorkerError(Rule):
     fixes = "unsafe"
     nodes = (ast.Raise,)
 
-    def possible(self, data: bytes) -> bool:
+    def glance(self, file: Unparsed) -> bool:
         """A file that raises neither class has none."""
-        return may_match(data, _RAISES)
+        return _RAISES.search(file.code) is not None
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for a `RuntimeError` or `Exception` where a rank is in scope."""

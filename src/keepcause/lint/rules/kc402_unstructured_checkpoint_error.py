@@ -12,13 +12,13 @@ from keepcause.lint.finding import Edit, EditKind, Fix
 from keepcause.lint.first_key import FirstKey, first_key, shapes
 from keepcause.lint.keys import Keys, is_text, keys
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.screen import may_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
+    from keepcause.lint.unparsed import Unparsed
 
 _PATHS = ("checkpoint_path", "ckpt_path", "checkpoint_dir", "ckpt_dir", "weights_path", "path", "filename", "self.path")
 _STEPS = ("checkpoint_step", "step", "global_step", "iteration")
@@ -112,9 +112,9 @@ class UnstructuredCheckpointError(Rule):
     fixes = "unsafe"
     nodes = (ast.Raise,)
 
-    def possible(self, data: bytes) -> bool:
+    def glance(self, file: Unparsed) -> bool:
         """A file that neither compares keys nor loads a model's state, nor lists what is missing, has none."""
-        return may_name(data, *_MENTIONED)
+        return any(name.encode() in file.code for name in _MENTIONED)
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for an error that lists keys of a checkpoint."""

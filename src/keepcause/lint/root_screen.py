@@ -1,0 +1,49 @@
+"""Cheap tests on a file's bytes: may a worker-init path begin in it, as far as it shows itself? Imports words only."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+
+from keepcause.lint import launch, startup
+from keepcause.lint.logical import BETWEEN, NO_WORD, WORD
+
+if TYPE_CHECKING:
+    from keepcause.lint.unparsed import Unparsed
+
+
+def _bytes(name: re.Pattern[str]) -> bytes:
+    """The pattern of a name, for bytes."""
+    pattern = name.pattern.encode().replace(rb"\w", WORD)
+    return rb"(?x:%s)%s" % (pattern, NO_WORD)
+
+
+_CHILDREN = tuple(
+    re.compile(word + NO_WORD)
+    for word in (b"Process", b"Plugin", b"Worker", b"celery", b"bootsteps", b"(?<![\\w\\x80-\\xff])remote")
+)
+"""What the bases and decorators end in by which functions run in a worker without a launch site."""
+_STARTUP = re.compile(rb"def%s%s" % (BETWEEN, _bytes(startup.STARTUP_NAME)))
+_WAITING = re.compile(rb"wait%s*ready" % WORD)
+_WORKERS = (b"Worker", b"Executor", b"Actor", b"Replica")
+_DRIVING = re.compile(rb"(?<!%s)(?:%s|%s)" % (WORD, _bytes(startup.DRIVING_NAME), _bytes(startup.WORKER_STARTUP_NAME)))
+
+
+@functools.lru_cache(maxsize=1)
+def may_have_child(file: Unparsed) -> bool:
+    """Whether a function of the file may run in a worker."""
+    return any(word.search(file.code) for word in _CHILDREN) or launch.may_launch(file.code)
+
+
+@functools.lru_cache(maxsize=1)
+def may_have_root(file: Unparsed) -> bool:
+    """Whether a function of the file may be the root of a worker-init path, or is said to be on one."""
+    code = file.code
+    return (
+        b"keepcause:" in code
+        or _STARTUP.search(code) is not None
+        or _WAITING.search(code) is not None
+        or (any(word in code for word in _WORKERS) and _DRIVING.search(code) is not None)
+        or may_have_child(file)
+    )

@@ -1,0 +1,84 @@
+"""One file's bytes as screens look at them, before anything is parsed; imports logical lines only."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from keepcause.lint.logical import LogicalLines, normalized
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_EXCEPT = re.compile(rb"except\b")
+
+
+@dataclass(frozen=True, eq=False)
+class Unparsed:
+    """A file in UTF-8, identifiers as Python compares them.
+
+    `generators` are the names of other modules' functions that may give iterators.
+    """
+
+    code: bytes
+    generators: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, data: bytes, generators: frozenset[str] = frozenset()) -> Unparsed | None:
+        """The file with these bytes; None where only the parser can tell what they say."""
+        code = normalized(data)
+        return None if code is None else cls(code, generators)
+
+    @functools.cached_property
+    def lines(self) -> LogicalLines:
+        """The logical lines; raises ValueError where they can't be told apart without parsing."""
+        return LogicalLines(self.code)
+
+    @functools.cached_property
+    def handlers(self) -> list[tuple[bytes, bytes]]:
+        """The indentation and text of each handler, from `except` to where its block ends by the looks of it.
+
+        Where indentation is not what it looks like, the text is all that follows.
+        """
+        code = self.code
+        if b"except" in code and b"\r" in code:
+            code = code.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        looks_right = b"\f" not in code
+        found = []
+        for match in _EXCEPT.finditer(code):
+            start = code.rfind(b"\n", 0, match.start()) + 1
+            indentation = code[start : match.start()]
+            if indentation.strip(b" \t\f"):
+                continue
+            continued = code[max(0, start - 2) : start] == b"\\\n"
+            end = _behind(len(indentation)).search(code, match.end()) if looks_right and not continued else None
+            found.append((indentation, code[match.start() : end.start() if end else len(code)]))
+        return found
+
+    def handling(self, test: Callable[[bytes], object]) -> Iterator[tuple[bytes, bytes]]:
+        """The handlers whose text passes `test`, or may be longer than it looks."""
+        return (handler for handler in self.handlers if test(handler[1]) or not _is_whole(handler[1]))
+
+
+@functools.cache
+def _behind(indent: int) -> re.Pattern[bytes]:
+    """The end of a line before one with code that is indented by at most `indent`."""
+    return re.compile(rb"\n(?=[ \t]{0,%d}[^ \t\n#])" % indent)
+
+
+_TEXT = re.compile(rb"\"[^\"\\\n]*\"|'[^'\\\n]*'|#[^\n]*")
+
+
+def _is_whole(text: bytes) -> bool:
+    """Whether no string, bracket or continuation is open at the end; false where that takes more than a glance."""
+    code = _TEXT.sub(b"", text)
+    return (
+        not text.endswith(b"\\")
+        and b'"""' not in text
+        and b"'''" not in text
+        and b'"' not in code
+        and b"'" not in code
+        and all(code.count(left) == code.count(right) for left, right in ((b"(", b")"), (b"[", b"]"), (b"{", b"}")))
+    )
