@@ -14,7 +14,8 @@ import pytest
 
 from keepcause.cache import CacheError, Record
 from keepcause.config.layers import Layers
-from keepcause.lint.engine import Engine, FileReport, Trouble
+from keepcause.lint.checked import FileReport, Trouble
+from keepcause.lint.engine import Engine
 from keepcause.lint.finding import Edit, EditKind, Finding, Fix, Grade, Safety, Span, Step, WorkerInit
 from keepcause.run import Run
 
@@ -62,7 +63,7 @@ def checked(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], tupl
         nonlocal looked
         looked = 0
         this = Run(Layers(options, isolated=True))
-        files = [path for path in this.files([Path()]) if isinstance(path, Path)]
+        files = [path for path in this.files([Path()]) if isinstance(path, str)]
         reports = list(this.check_all(files, project / "cache"))
         return [f.code for report in reports if isinstance(report, FileReport) for f in report.findings], looked
 

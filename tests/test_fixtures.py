@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from keepcause.codemod.apply import Repair, repair
-from keepcause.lint.engine import Engine, FileReport, Settings
+from keepcause.lint.checked import FileReport
+from keepcause.lint.engine import Engine, Settings
 from keepcause.lint.finding import Safety
 from keepcause.lint.rule import all_rules
 from keepcause.lint.source import Source

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, AnyStr, Generic, Literal, TypedDict
 
 from keepcause.config import KEYS, ConfigError
 from keepcause.config.layers import Layers
-from keepcause.lint.engine import Engine, Trouble
+from keepcause.lint.checked import Trouble
 from keepcause.lint.finding import Finding, Safety
 from keepcause.lint.rule import structured_codes
 from keepcause.lint.source import Source, SourceError, decode, detect_encoding
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias, Unpack
 
     from keepcause.codemod.apply import Repair
+    from keepcause.lint.engine import Engine
 
     Texts: TypeAlias = "list[str] | tuple[str, ...]"
 

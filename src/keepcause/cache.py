@@ -15,7 +15,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from keepcause.lint.engine import Trouble
+from keepcause.lint.checked import Trouble
 from keepcause.lint.files import read
 from keepcause.lint.finding import Edit, EditKind, Finding, Fix, Grade, Safety, Span, Step, WorkerInit
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keepcause.cache import CacheError, Record
-from keepcause.config import ConfigError
-from keepcause.lint.bound import TookTooLong, attempt
-from keepcause.lint.engine import Engine, FileReport, Settings, Trouble, expand
-from keepcause.lint.files import read
-from keepcause.lint.source import SourceError
+from keepcause.config import ConfigError, spelled
+from keepcause.lint.checked import FileReport, Trouble
+from keepcause.lint.files import Tree, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from keepcause.cache import Result, Results
+    from keepcause.config import Config
     from keepcause.config.layers import Layers
-    from keepcause.lint.engine import Graphs
+    from keepcause.lint.engine import Engine, Graphs, Settings
     from keepcause.lint.finding import Finding
     from keepcause.lint.program import Program
 
@@ -33,11 +33,12 @@ class Run:
         self._given = given
         self._graphs: Graphs = {}
         self._engines: dict[Settings, Engine] = {}
-        self._folders: dict[str, str] = {}
+        self._tree = Tree()
+        self._absolute_folder = functools.cache(os.path.abspath)
 
     def files(
         self, paths: Iterable[Path], tell: Callable[[Path | str], object] = lambda path: None
-    ) -> Iterator[Path | Trouble]:
+    ) -> Iterator[str | Trouble]:
         """The Python files that `paths` name, but those that are excluded, of which it will `tell`.
 
         A given text is a file of its name.
@@ -50,19 +51,24 @@ class Run:
 
         asked = [path for path in paths if not left_out(path, self._layers.force_excluded(path))]
         if self._given is not None:
-            yield from asked
+            yield from map(str, asked)
         else:
-            yield from expand(asked, lambda path, top: left_out(path, self._layers.excluded(path, top)))
+            yield from self._tree.expand(asked, lambda path, top: left_out(path, self._layers.excluded(path, top)))
 
-    def engine(self, path: Path) -> Engine:
+    def engine(self, path: Path | str) -> Engine:
         """The engine for the file at `path`; raises ConfigError."""
+        from keepcause.lint.engine import Engine  # here, as below: what is known already needs no linter
+
         settings = self._layers.settings(path)
         if settings not in self._engines:
-            self._engines[settings] = Engine(settings, self._graphs, self._given)
+            self._engines[settings] = Engine(settings, self._graphs, self._given, self._tree)
         return self._engines[settings]
 
-    def check(self, path: Path) -> FileReport | Trouble:
+    def check(self, path: Path | str) -> FileReport | Trouble:
         """What is found in the file, or why it could not be checked."""
+        from keepcause.lint.bound import TookTooLong, attempt
+
+        path = Path(path)
         try:
             engine = self.engine(path)
         except ConfigError as error:
@@ -73,14 +79,17 @@ class Run:
         return found
 
     def check_all(
-        self, files: Sequence[Path], cache: Path | None = None, warn: Callable[[str], object] = lambda text: None
+        self, files: Sequence[str], cache: Path | None = None, warn: Callable[[str], object] = lambda text: None
     ) -> Iterator[FileReport | Trouble]:
-        """What `check` says of each of `files`, in their order, by several processes where that is quicker.
+        """What `check` says of those of `files` with findings or trouble, in their order, by several processes where
+        that is quicker.
 
         `cache` is the folder that knows what was found before; `warn` is told of a damaged record there.
         """
         if self._given is not None:  # not what is on disk, of which processes and cache speak
-            yield from map(self.check, files)
+            for report in map(self.check, files):
+                if isinstance(report, Trouble) or report.findings:
+                    yield report
             return
         record = self._record(files, cache) if cache else None
         known = _load(record, warn) if record else None
@@ -90,57 +99,61 @@ class Run:
             known = {path: result for path, result in results if result is not None}
             if record and not any(trouble and trouble.passing for _, trouble in known.values()):
                 record.store(states, known)
-        for path in files:
-            findings, trouble = known.get(self._absolute(path), ((), None))
-            yield trouble or _report(path, findings)
+        for path in files if known else ():
+            found = known.get(self._absolute(path))
+            if found is not None:
+                findings, trouble = found
+                yield trouble or _report(Path(path), findings)
 
-    def _results(self, files: Sequence[Path]) -> Iterator[Result | None]:
-        from keepcause import parallel  # only here: what is known already needs no processes
+    def _results(self, files: Sequence[str]) -> Iterator[Result | None]:
+        from keepcause import parallel
 
         count = parallel.processes(len(files))
         if count > 1:
             with contextlib.suppress(Exception):  # whoever checks a file tells what is wrong
-                for program in dict.fromkeys(program for _, program in self._engines_of(files) if program):
+                for program in dict.fromkeys(self._programs(files)):
                     program.index()
 
-        def check(path: Path) -> Result | None:
+        def check(path: str) -> Result | None:
             result = self.check(path)
             if isinstance(result, Trouble):
                 return (), result
             return (result.findings, None) if result.findings else None
 
-        def died(path: Path, way: str) -> Result:
-            return (), Trouble(str(path), f"can't be checked: the process that did so ended ({way})", passing=True)
+        def died(path: str, way: str) -> Result:
+            return (), Trouble(path, f"can't be checked: the process that did so ended ({way})", passing=True)
 
         return parallel.check_all(check, files, died, count)
 
-    def _engines_of(self, files: Iterable[Path]) -> Iterator[tuple[Engine, Program | None]]:
-        """The engine for each of `files`, with the program that it checks it in; raises ConfigError."""
-        for folder, inside in itertools.groupby(files, lambda path: os.path.split(path)[0]):
-            engines = [self.engine(path) for path in inside]
-            programs = {engine: engine.program(Path(folder, "_")) for engine in engines}
-            yield from ((engine, programs[engine]) for engine in engines)
+    def _programs(self, files: Iterable[str]) -> Iterator[Program]:
+        """What `files` are checked in; raises ConfigError."""
+        for _, inside in itertools.groupby(files, os.path.dirname):
+            path = next(inside)
+            program = self.engine(path).program(Path(path))
+            if program:
+                yield program
 
-    def _absolute(self, path: Path) -> str:
-        folder, name = os.path.split(path)
-        if folder not in self._folders:
-            self._folders[folder] = os.path.abspath(folder)
-        return f"{self._folders[folder]}/{name}"
+    def _absolute(self, path: str) -> str:
+        folder, slash, name = path.rpartition("/")
+        return f"{self._absolute_folder(folder or slash)}/{name}"
 
-    def _record(self, files: Sequence[Path], cache: Path) -> Record | None:
+    def _record(self, files: Sequence[str], cache: Path) -> Record | None:
         """The record of checking `files`, which needs their programs, too; None where not all can be checked."""
-        asked: dict[Engine, list[str]] = {}
-        programs: dict[Program, None] = {}
+        asked: dict[tuple[int, str], list[str]] = {}
+        configs: dict[int, Config] = {}
         try:
-            for path, (engine, program) in zip(files, self._engines_of(files), strict=True):
-                asked.setdefault(engine, []).append(self._absolute(path))
-                if program:
-                    programs[program] = None
+            for folder, inside in itertools.groupby(map(self._absolute, files), os.path.dirname):
+                config = self._layers.at(folder)
+                configs[id(config)] = config
+                asked.setdefault((id(config), str(self._tree.root(folder))), []).extend(inside)
         except ConfigError:
             return None
         needed = {*itertools.chain(*asked.values())}
-        needed.update(f"{program.root}/{name}" for program in programs for name in program.paths)
-        return Record(cache, sorted((engine.settings.spelled, names) for engine, names in asked.items()), needed)
+        for root in {root for number, root in asked if not configs[number]["single-file"]}:
+            below = os.path.join(root, "")
+            needed.update([below + name for name in self._tree.program_files(root)])
+        said = sorted((spelled(configs[number]), root, names) for (number, root), names in asked.items())
+        return Record(cache, said, needed)
 
 
 def _load(record: Record, warn: Callable[[str], object]) -> Results | None:
@@ -153,8 +166,8 @@ def _load(record: Record, warn: Callable[[str], object]) -> Results | None:
 
 def _report(path: Path, findings: tuple[Finding, ...]) -> FileReport | Trouble:
     """What was found in a file, whose bytes were not kept; Trouble where they are others now that can't hold it."""
-    if not findings:
-        return FileReport(path, b"", ())
+    from keepcause.lint.source import SourceError
+
     try:
         report = FileReport(path, read(path), findings)
         if max(finding.span.end_line for finding in findings) <= len(report.lines):

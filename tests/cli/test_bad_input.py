@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from keepcause import cli
-from keepcause.lint.engine import Engine, FileReport, Settings, Trouble, expand
+from keepcause.lint.checked import FileReport, Trouble
+from keepcause.lint.engine import Engine, Settings
+from keepcause.lint.files import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -149,8 +151,8 @@ def test_fix_of_strange_names(project: Path, keepcause: Run, worker: str) -> Non
 
 
 def test_a_file_that_vanishes(project: Path) -> None:
-    (path,) = expand([Path()])
-    assert isinstance(path, Path)
+    (name,) = Tree().expand([Path()])
+    path = Path(str(name))
     assert isinstance(Engine(Settings()).check(path), FileReport)
     (project / "worker.py").unlink()
     assert Engine(Settings()).check(path) == Trouble("worker.py", "can't be read: No such file or directory")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from keepcause.config.globs import anchored, matches
+from keepcause.config.globs import anchored, matcher
 
 HERE = Path("/a[b]/proj*")
 
@@ -47,15 +47,15 @@ HERE = Path("/a[b]/proj*")
     ],
 )
 def test_a_glob(pattern: str, path: str, expected: bool) -> None:
-    assert matches((anchored(pattern, HERE),), f"{HERE}/{path}") is expected
+    assert matcher((anchored(pattern, HERE),))(f"{HERE}/{path}") is expected
 
 
 def test_where_a_glob_counts_from() -> None:
-    assert matches((anchored("../other/*", Path("/a/b")),), "/a/other/x.py")
-    assert matches((anchored("/x/*.py", Path("/a/b")),), "/x/y.py")
-    assert matches((anchored("x/*.py", Path("/")),), "/x/y.py")
-    assert not matches((anchored("a.py", HERE),), "/a.pyx")
-    assert not matches((), "/a.py")
+    assert matcher((anchored("../other/*", Path("/a/b")),))("/a/other/x.py")
+    assert matcher((anchored("/x/*.py", Path("/a/b")),))("/x/y.py")
+    assert matcher((anchored("x/*.py", Path("/")),))("/x/y.py")
+    assert not matcher((anchored("a.py", HERE),))("/a.pyx")
+    assert not matcher(())("/a.py")
 
 
 @pytest.mark.parametrize("pattern", ["", "/", "a\\b", "{a,b", "a}", "x[ab", "[]", "{a,{b}"])

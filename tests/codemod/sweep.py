@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from judge import WrongError, judge
 
-from keepcause.lint.engine import Engine, FileReport, Settings
+from keepcause.lint.checked import FileReport
+from keepcause.lint.engine import Engine, Settings
 from keepcause.lint.rule import all_rules
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from pathlib import Path
 from sweep import CODES, sweep
 from unscreened import unscreened
 
-from keepcause.lint.engine import Engine, FileReport, Settings, Trouble
+from keepcause.lint.checked import FileReport, Trouble
+from keepcause.lint.engine import Engine, Settings
 from keepcause.lint.files import python_files
 
 LONGEST = 2.0

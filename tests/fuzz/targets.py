@@ -23,7 +23,8 @@ from keepcause.cache import CacheError
 from keepcause.codemod.apply import repair
 from keepcause.config import FORMATS, KEYS, ConfigError
 from keepcause.config.layers import Layers
-from keepcause.lint.engine import Engine, FileReport, Settings, Trouble, lint_single_file
+from keepcause.lint.checked import FileReport, Trouble
+from keepcause.lint.engine import Engine, Settings, lint_single_file
 from keepcause.lint.finding import Finding, Fix, Grade, Safety, Span, Step, WorkerInit
 from keepcause.lint.noqa import Suppressions
 from keepcause.lint.rule import all_rules
@@ -357,7 +358,7 @@ def cache(case: Case) -> str:
         path.write_bytes(case.choice(_FOUND_IN))
         run = Run(Layers({"select": tuple(CODES)}, isolated=True))
         folder = Path(name, "cache")
-        list(run.check_all([path], folder))
+        list(run.check_all([str(path)], folder))
         (record,) = folder.glob("*.json")
         data = record.read_bytes()
         for _ in range(case.random.randrange(1, 4)):
@@ -369,7 +370,7 @@ def cache(case: Case) -> str:
         case.given = data
         record.write_bytes(data)
         try:
-            found = list(run.check_all([path], folder))
+            found = list(run.check_all([str(path)], folder))
         except CacheError:
             return "left aside"
         reports = [report for report in found if isinstance(report, FileReport)]

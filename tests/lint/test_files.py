@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from keepcause.lint.files import program_root, python_files
+from keepcause.lint.files import Tree, program_root, python_files
 
 
 @pytest.fixture
@@ -172,5 +172,5 @@ def test_git_is_not_waited_for_without_end(tree: Path, monkeypatch: pytest.Monke
     os.mkfifo(tree / "sub" / ".gitignore")
     monkeypatch.setattr("keepcause.lint.files._GIT_SECONDS", 0.5)
     failures: list[OSError] = []
-    assert python_files(tree, failures.append) == ["a.py", "sub/b.py"]
+    assert Tree().python_files(tree, failures.append) == ["a.py", "sub/b.py"]
     assert [str(failure.strerror) for failure in failures] == ["git has not listed it within 0.5 s, so it is walked"]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from keepcause import cli, commands
-from keepcause.lint.engine import Engine, FileReport, Settings
+from keepcause.lint.checked import FileReport
+from keepcause.lint.engine import Engine, Settings
 from keepcause.lint.finding import Grade
 from keepcause.lint.graph import LAUNCH_SITE
 

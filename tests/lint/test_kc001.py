@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from keepcause.codemod.apply import repair
-from keepcause.lint.engine import Engine, FileReport, Settings
+from keepcause.lint.checked import FileReport
+from keepcause.lint.engine import Engine, Settings
 from keepcause.lint.finding import Grade, Safety
 from keepcause.lint.rule import all_rules
 from keepcause.lint.source import Source

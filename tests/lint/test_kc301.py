@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from screened import may_find
 
-from keepcause.lint.engine import Engine, FileReport, Settings, lint_single_file
+from keepcause.lint.checked import FileReport
+from keepcause.lint.engine import Engine, Settings, lint_single_file
 from keepcause.lint.rules.kc301_exception_not_picklable import ExceptionNotPicklable
 from keepcause.lint.source import Source
 

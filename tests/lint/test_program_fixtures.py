@@ -17,7 +17,9 @@ import pytest
 
 from keepcause import cli, commands
 from keepcause.config.layers import Layers
-from keepcause.lint.engine import Engine, FileReport, Settings, expand
+from keepcause.lint.checked import FileReport
+from keepcause.lint.engine import Engine, Settings
+from keepcause.lint.files import Tree
 from keepcause.lint.finding import Grade
 from keepcause.lint.graph import LAUNCH_SITE
 
@@ -76,9 +78,9 @@ def engine(project: Path, evidence: Grade = Grade.POSSIBLE) -> Engine:
 def checked(engine: Engine, project: Path, paths: list[Path]) -> list[str]:
     """`file:line: grade: path` of each finding, in the order they come in."""
     found = []
-    for path in expand(paths):
-        assert isinstance(path, Path), path
-        report = engine.check(path)
+    for path in Tree().expand(paths):
+        assert isinstance(path, str), path
+        report = engine.check(Path(path))
         assert isinstance(report, FileReport), report
         name = os.path.relpath(report.path, project)
         for finding in report.findings:

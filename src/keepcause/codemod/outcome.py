@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.codemod.apply import repair
 from keepcause.codemod.dependency import NAME, is_declared
-from keepcause.lint.engine import FileReport
+from keepcause.lint.checked import FileReport
 from keepcause.lint.files import program_root
 from keepcause.lint.finding import EditKind
 from keepcause.lint.source import Source

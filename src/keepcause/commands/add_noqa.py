@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.codemod.annotate import annotate
 from keepcause.codemod.write import WriteError, write
-from keepcause.lint.engine import Trouble
+from keepcause.lint.checked import Trouble
 from keepcause.lint.source import Source
 from keepcause.report.text import counted
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from keepcause.commands.session import Session
-    from keepcause.lint.engine import FileReport
+    from keepcause.lint.checked import FileReport
 
 
 def add_noqa(this: Session, reports: Sequence[FileReport], *, quiet: bool) -> int:

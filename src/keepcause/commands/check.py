@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, TextIO
 from keepcause import cache
 from keepcause.commands import CommandError, session
 from keepcause.commands.inputs import inputs
-from keepcause.commands.verbose import told
-from keepcause.lint.engine import Trouble
+from keepcause.lint.checked import Trouble
 from keepcause.lint.files import program_root
 from keepcause.lint.finding import Safety
-from keepcause.report import statistics
 from keepcause.report.text import counted, shown_path
 
 if TYPE_CHECKING:
@@ -52,8 +50,12 @@ def run(options: argparse.Namespace) -> int:
     if options.output_file and options.output_file.suffix in (".py", ".pyi"):
         raise CommandError(f"{options.output_file}: is called like a Python file, which the findings would replace")
     folder = None if options.no_cache else _cache_folder(options.cache_dir)
-    found = told(this, asked.paths) if options.verbose else this.reports(asked.paths, cache=folder)
-    reports = [report for report in found if report.findings]
+    if options.verbose:
+        from keepcause.commands.verbose import told
+
+        reports = [report for report in told(this, asked.paths) if report.findings]
+    else:
+        reports = list(this.reports(asked.paths, cache=folder))
     if options.add_noqa:
         from keepcause.commands.add_noqa import add_noqa
 
@@ -61,6 +63,8 @@ def run(options: argparse.Namespace) -> int:
     findings = [finding for report in reports for finding in report.findings]
     with _output(options.output_file) as stream:
         if options.statistics:
+            from keepcause.report import statistics
+
             counted = statistics.table if this.for_people else statistics.as_json
             stream.write(counted(findings))
         else:

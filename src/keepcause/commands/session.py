@@ -11,7 +11,7 @@ from keepcause.commands import CLEAN, FOUND, TROUBLE, CommandError, complain, in
 from keepcause.config import FOR_PEOPLE, ConfigError
 from keepcause.config import options as config_options
 from keepcause.config.layers import Layers
-from keepcause.lint.engine import Trouble
+from keepcause.lint.checked import Trouble
 from keepcause.lint.rule import structured_codes
 from keepcause.report.progress import Progress
 from keepcause.report.text import plain, takes_styles
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TextIO
 
-    from keepcause.lint.engine import Engine, FileReport
+    from keepcause.lint.checked import FileReport
+    from keepcause.lint.engine import Engine
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -68,35 +69,37 @@ class Session:
         stream.write(text if takes_styles(stream) else plain(text))
 
     def reports(self, paths: Iterable[Path], *, cache: Path | None = None) -> Iterator[FileReport]:
-        """Every file that could be checked; `cache` is the folder that knows what was found before."""
-        return self._checked(self.run.check_all(self._files(paths), cache, lambda text: complain(f"warning: {text}")))
+        """The files with findings; `cache` is the folder that knows what was found before."""
+        for found in self.run.check_all(self._files(paths), cache, lambda text: complain(f"warning: {text}")):
+            if isinstance(found, Trouble):
+                self.complain(found)
+            else:
+                yield found
 
     def reports_one_by_one(
         self, paths: Iterable[Path], tell: Callable[[Path | str], object] = lambda path: None
     ) -> Iterator[tuple[Engine, FileReport]]:
-        """As `reports`, each file checked when it is asked for, with its engine; excluded files go to `tell`."""
-        for report in self._checked(map(self.run.check, self._files(paths, tell))):
-            yield self.run.engine(report.path), report
-
-    def _files(self, paths: Iterable[Path], tell: Callable[[Path | str], object] = lambda path: None) -> list[Path]:
-        found = list(self.run.files(paths, tell))
-        for trouble in found:
-            if isinstance(trouble, Trouble):
-                self.complain(trouble)
-        files = [path for path in found if not isinstance(path, Trouble)]
+        """Every file that could be checked, when it is asked for, with its engine; excluded files go to `tell`."""
+        files = self._files(paths, tell)
         self._progress = Progress(len(files))
-        return files
-
-    def _checked(self, results: Iterable[FileReport | Trouble]) -> Iterator[FileReport]:
-        for result in results:
+        for found in map(self.run.check, files):
             self._progress.advance()
-            if isinstance(result, Trouble):
-                self.complain(result)
-            else:
-                if result.findings:
-                    self._progress.clear()
-                yield result
+            if isinstance(found, Trouble):
+                self.complain(found)
+                continue
+            if found.findings:
+                self._progress.clear()
+            yield self.run.engine(found.path), found
         self._progress.clear()
+
+    def _files(self, paths: Iterable[Path], tell: Callable[[Path | str], object] = lambda path: None) -> list[str]:
+        files = []
+        for found in self.run.files(paths, tell):
+            if isinstance(found, Trouble):
+                self.complain(found)
+            else:
+                files.append(found)
+        return files
 
     @property
     def troubled(self) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from keepcause.commands.session import Session
 from keepcause.config import ConfigError
 from keepcause.config.options import add_file_options
-from keepcause.lint.engine import Trouble
+from keepcause.lint.checked import Trouble
 from keepcause.lint.files import program_root
 from keepcause.lint.source import SourceError
 from keepcause.report import trace
@@ -49,7 +49,7 @@ def _places(session: Session, options: argparse.Namespace) -> Iterator[tuple[Pat
     """What is asked about: with --roots every file that the paths name, else each path with its line."""
     if options.roots:
         for found in session.run.files(map(Path, options.paths)):
-            yield found if isinstance(found, Trouble) else (found, None)
+            yield found if isinstance(found, Trouble) else (Path(found), None)
         return
     for text in options.paths:
         path, line = trace.target(text)

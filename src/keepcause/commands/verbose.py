@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from keepcause.commands.session import Session
-    from keepcause.lint.engine import Engine, FileReport
+    from keepcause.lint.checked import FileReport
+    from keepcause.lint.engine import Engine
 
 _EXCLUDED = "excluded by the configuration"
 _LEFT_OUT = "left out by a comment for the whole file"

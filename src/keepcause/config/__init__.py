@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keepcause.config.globs import matches
+from keepcause.config.globs import matcher
 from keepcause.config.kinds import CODES, CODES_BY_GLOB, FUNCTIONS, GLOBS, NAMES, REFERENCE, TRUTH, Kind, one_of
-from keepcause.lint.engine import Settings
 from keepcause.lint.files import SKIPPED, read
 from keepcause.lint.finding import Grade
-from keepcause.lint.graph import Declared
 from keepcause.lint.options import Structured
-from keepcause.lint.rule import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from keepcause.lint.engine import Settings
 
 FOR_PEOPLE = ("full", "concise")
 FORMATS = (*FOR_PEOPLE, "json", "github", "gitlab", "sarif")
@@ -162,6 +160,9 @@ KEYS = (
 )
 """The one table of what can be configured: options, flake8's options and docs/configuration.md are made from it."""
 
+_DECIDE_NOTHING = frozenset(("exclude", "extend-exclude", "force-exclude", "unsafe-fixes", "output-format"))
+"""Keys that choose files, or what becomes of what is found in them."""
+
 Config = dict[str, Any]
 """Every key with its value, as `Kind.read` gives it."""
 
@@ -176,6 +177,8 @@ def load(path: Path, folder: Path | None = None) -> Config | None:
 
     Its globs count from `folder`, or from where the file is.
     """
+    import tomllib  # here, as is the linter below: not every run needs it
+
     try:
         table: object = tomllib.loads(read(path).decode("utf-8-sig"))
     except OSError as error:
@@ -231,12 +234,20 @@ def _without(codes: Iterable[str], named: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(code for code in codes if not code.startswith(named))
 
 
+def spelled(config: Config) -> str:
+    """What decides under `config` what is found in a file: the same text for the same, in every process."""
+    return repr(sorted((name, value) for name, value in config.items() if name not in _DECIDE_NOTHING))
+
+
 def settings(config: Config, path: str) -> Settings:
     """What the linter is to look for under `config` in the file at `path` (absolute)."""
+    from keepcause.lint.engine import Settings
+    from keepcause.lint.graph import Declared
+
     codes = enabled((*config["select"], *config["extend-select"]), config["ignore"])
     for pattern, ignored in config["per-file-ignores"]:
         positive = pattern.removeprefix("!")
-        if matches((positive,), path) is (positive == pattern):
+        if matcher((positive,))(path) is (positive == pattern):
             codes = frozenset(_without(codes, ignored))
     return Settings(
         codes=codes,
@@ -252,6 +263,8 @@ def enabled(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
 
     Only its full code turns on a rule that is off by default.
     """
+    from keepcause.lint.rule import all_rules
+
     return frozenset(
         rule.code
         for rule in all_rules()

@@ -10,10 +10,11 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
+_NAME = re.compile(r"\*\*/([^][*?{}/]+)")
 _UNCLOSED = re.compile(r"[{}]|\[(?!!?.[^]]*\])")
 
 
@@ -33,15 +34,23 @@ def anchored(pattern: str, folder: Path) -> str:
     return os.path.normpath(pattern if pattern.startswith("/") else f"{glob.escape(str(folder)).rstrip('/')}/{pattern}")
 
 
-def matches(patterns: tuple[str, ...], path: str) -> bool:
-    """Whether one of these globs, made by `anchored`, matches the absolute path."""
-    return bool(patterns) and _compiled(patterns).fullmatch(path) is not None
-
-
 @functools.cache
-def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    plain = (each for pattern in patterns for each in _without_braces(pattern.replace("**/", "{,*/}")))
-    return re.compile("|".join(map(fnmatch.translate, plain)))
+def matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+    """What tells of an absolute path whether one of these globs, made by `anchored`, matches it."""
+    # Most are names, which are quicker compared.
+    names = frozenset(name[1] for name in map(_NAME.fullmatch, patterns) if name)
+    plain = [
+        each
+        for pattern in patterns
+        if not _NAME.fullmatch(pattern)
+        for each in _without_braces(pattern.replace("**/", "{,*/}"))
+    ]
+    compiled = re.compile("|".join(map(fnmatch.translate, plain))) if plain else None
+
+    def matches(path: str) -> bool:
+        return path.rpartition("/")[2] in names or (compiled is not None and compiled.fullmatch(path) is not None)
+
+    return matches
 
 
 def _without_braces(pattern: str) -> Iterator[str]:

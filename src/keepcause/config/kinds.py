@@ -1,4 +1,4 @@
-"""The kinds of values that a key may have, as a file and as an option say them; imports the registry of rules."""
+"""The kinds of values that a key may have, as a file and as an option say them; imports the codes of the rules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from keepcause.config.globs import anchored
-from keepcause.lint.rule import all_rules
+from keepcause.lint.rule import all_codes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def texts(value: object, folder: Path) -> tuple[str, ...]:
 
 def codes(value: object, folder: Path) -> tuple[str, ...]:
     """A list of rule codes or prefixes; raises ValueError where one means no rule."""
-    known = [rule.code for rule in all_rules()]
+    known = all_codes()
     listed = texts(value, folder)
     for code in listed:
         if not code or not any(rule.startswith(code) for rule in known):

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keepcause.config import Config, ConfigError, defaults, load, overridden, settings
-from keepcause.config.globs import matches
+from keepcause.config.globs import matcher
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from keepcause.lint.engine import Settings
 
@@ -30,60 +30,67 @@ class Layers:
         """`file` stands for the nearest one; `more` codes are on unless ignored. Raises ConfigError for `file`."""
         self._given = dict(given or {})
         self._more = more
-        self._only = defaults() if isolated else None
+        self._only = self._completed(defaults()) if isolated else None
         if file is not None:
             # As in ruff, globs of a file that is named count from where it is used.
-            self._only = load(file, Path.cwd())
-            if self._only is None:
+            config = load(file, Path.cwd())
+            if config is None:
                 raise ConfigError(file, "has no [tool.keepcause]")
-        self._folders: dict[str, Config] = {}
-        self._settings: dict[str, Settings] = {}
-        """By folder, where that is all that counts."""
+            self._only = self._completed(config)
         self._nearest = functools.cache(self._found)
+        self._settings = functools.cache(self._of_folder)
+        self._shared: dict[int, Settings] = {}
+        """By the configuration, which is kept."""
+        self._matcher = functools.cache(self._excluding)
         self._left_out = functools.cache(self._is_left_out)
 
-    def at(self, folder: Path) -> Config:
-        """What counts for the files of `folder`; raises ConfigError."""
-        absolute = os.path.abspath(folder)
-        if absolute not in self._folders:
-            found = self._only or self._nearest(Path(absolute))
-            config = overridden(found, self._given)
-            more = (code for code in self._more if not code.startswith(config["ignore"]))
-            config["extend-select"] = (*config["extend-select"], *more)
-            self._folders[absolute] = config
-        return self._folders[absolute]
+    def at(self, folder: Path | str) -> Config:
+        """What counts for the files of `folder`, the same object where one file configures all; raises ConfigError."""
+        return self._only or self._nearest(os.path.abspath(folder))
 
-    def _found(self, folder: Path) -> Config:
-        here = folder / "pyproject.toml"
-        if os.path.isfile(here) and (config := load(here)) is not None:
-            return config
-        return self._nearest(folder.parent) if folder != folder.parent else defaults()
+    def _found(self, folder: str) -> Config:
+        here = os.path.join(folder, "pyproject.toml")
+        if os.path.isfile(here) and (config := load(Path(here))) is not None:
+            return self._completed(config)
+        above = os.path.dirname(folder)
+        return self._nearest(above) if folder != above else self._completed(defaults())
 
-    def settings(self, path: Path) -> Settings:
+    def _completed(self, config: Config) -> Config:
+        config = overridden(config, self._given)
+        more = (code for code in self._more if not code.startswith(config["ignore"]))
+        config["extend-select"] = (*config["extend-select"], *more)
+        return config
+
+    def settings(self, path: Path | str) -> Settings:
         """What is looked for in the file at `path`; raises ConfigError."""
-        folder = os.path.split(path)[0]
-        if folder not in self._settings:
-            config = self.at(Path(folder))
-            if config["per-file-ignores"]:
-                return settings(config, os.path.abspath(path))
-            self._settings[folder] = settings(config, folder)
-        return self._settings[folder]
+        folder = os.path.dirname(path)
+        return self._settings(folder) or settings(self.at(folder), os.path.abspath(path))
+
+    def _of_folder(self, folder: str) -> Settings | None:
+        """What is looked for in the files of `folder`; None where each file's name counts as well."""
+        config = self.at(folder)
+        if config["per-file-ignores"]:
+            return None
+        if id(config) not in self._shared:
+            self._shared[id(config)] = settings(config, folder)
+        return self._shared[id(config)]
 
     def excluded(self, path: str, top: str) -> bool:
         """Whether `path` or a folder between it and `top`, both absolute, is excluded; `top` itself is not asked."""
-        return self._left_out(path, top)
-
-    def _is_left_out(self, path: str, top: str) -> bool:
-        folder = os.path.split(path)[0]
+        folder = os.path.dirname(path)
         if path in (top, folder):
             return False
-        if folder != top and self._left_out(folder, top):
-            return True
+        return self._left_out(folder, top) or self._matcher(folder)(path)
+
+    def _is_left_out(self, folder: str, top: str) -> bool:
+        return folder != top and self.excluded(folder, top)
+
+    def _excluding(self, folder: str) -> Callable[[str], bool]:
         try:
-            config = self._folders.get(folder) or self.at(Path(folder))
+            config = self.at(folder)
         except ConfigError:
-            return False  # whoever checks the file tells of it
-        return matches(config["exclude"] + config["extend-exclude"], path)
+            return lambda path: False  # whoever checks the file tells of it
+        return matcher(config["exclude"] + config["extend-exclude"])
 
     def leaves_out(self, path: Path) -> bool:
         """Whether `path`, or a folder between it and the working directory, is excluded."""

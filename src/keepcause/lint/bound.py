@@ -7,7 +7,7 @@ import signal
 import threading
 from typing import TYPE_CHECKING, TypeVar
 
-from keepcause.lint.engine import Trouble
+from keepcause.lint.checked import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

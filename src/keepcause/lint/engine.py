@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepcause.lint.files import program_root, python_files, read, shares_root
+from keepcause.lint.checked import FileReport, Trouble, unreadable
+from keepcause.lint.files import Tree, is_test_path, read
 from keepcause.lint.finding import Finding, Grade, WorkerInit
 from keepcause.lint.graph import LAUNCH_SITE, Declared, Graph
 from keepcause.lint.noqa import Suppressions
@@ -19,8 +20,7 @@ from keepcause.lint.options import Structured
 from keepcause.lint.program import Program
 from keepcause.lint.root_screen import may_have_child, may_have_root
 from keepcause.lint.rule import Rule, Where, all_rules
-from keepcause.lint.source import NEWLINE, Source, SourceError, decode
-from keepcause.lint.startup import is_test_path
+from keepcause.lint.source import Source, SourceError
 from keepcause.lint.unparsed import Unparsed
 
 if TYPE_CHECKING:
@@ -49,51 +49,9 @@ class Settings:
         return tuple(rule for rule in all_rules() if rule.code in self.codes)
 
     @property
-    def spelled(self) -> str:
-        """The same text for the same settings, in every process."""
-        return repr((sorted(self.codes), replace(self, codes=frozenset())))
-
-    @property
     def reviewed(self) -> bool:
         """Whether the comments that keep findings quiet are looked at, for which all evidence counts."""
         return self.noqa and not self.single_file and any(rule.reviews for rule in self.rules)
-
-
-@dataclass(frozen=True)
-class Trouble:
-    """A path that could not be checked, and why; `line` is 0 where no line is known.
-
-    `passing` tells more of us than of the file: another try may go well.
-    """
-
-    path: str
-    reason: str
-    line: int = 0
-    passing: bool = False
-
-    def __str__(self) -> str:
-        """One line for the error stream."""
-        place = f"{self.path}:{self.line}" if self.line else self.path
-        return f"{place}: {self.reason}"
-
-
-@dataclass(frozen=True)
-class FileReport:
-    """What one file holds: its bytes as they were read, and its findings by position."""
-
-    path: Path
-    data: bytes
-    findings: tuple[Finding, ...]
-
-    @property
-    def text(self) -> str:
-        """What the bytes say; raises SourceError."""
-        return decode(self.data)[0]
-
-    @property
-    def lines(self) -> list[str]:
-        """The physical lines as Python counts them, without their ends; raises SourceError."""
-        return NEWLINE.split(self.text)
 
 
 def looking(data: bytes, settings: Settings, generators: frozenset[str] = frozenset()) -> Sequence[Rule]:
@@ -161,17 +119,20 @@ def _raw_findings(source: Source, rules: Iterable[Rule]) -> Iterator[Finding]:
 class Engine:
     """Checks files under one set of settings; programs are linked once and kept.
 
-    `given` texts count in place of what is on disk. Engines with the same ones may share `graphs`.
+    `given` texts count in place of what is on disk. Engines with the same ones may share `graphs`, and a `tree`.
     """
 
     def __init__(
-        self, settings: Settings, graphs: Graphs | None = None, given: Mapping[Path, bytes] | None = None
+        self,
+        settings: Settings,
+        graphs: Graphs | None = None,
+        given: Mapping[Path, bytes] | None = None,
+        tree: Tree | None = None,
     ) -> None:
         self.settings = settings
         self._graphs: Graphs = {} if graphs is None else graphs
         self._given = {os.path.abspath(path): data for path, data in (given or {}).items()}
-        self._exists = functools.cache(os.path.exists)
-        self._roots: dict[str, Path] = {}
+        self._tree = tree or Tree()
 
     def check(self, path: Path) -> FileReport | Trouble:
         """The findings of the file at `path`, or why it could not be checked."""
@@ -179,7 +140,7 @@ class Engine:
         try:
             data = read(path) if data is None else data
         except OSError as error:
-            return _unreadable(path, error)
+            return unreadable(path, error)
         try:
             return FileReport(path, data, tuple(self.findings(path, data)))
         except SourceError as error:
@@ -214,17 +175,9 @@ class Engine:
         """The root of the program that the file belongs to, and the file's name below it."""
         absolute = os.path.abspath(path)
         folder, name = os.path.split(absolute)
-        root = self._root(folder)
+        root = self._tree.root(folder)
         below = folder[len(str(root)) :].strip(os.sep).replace(os.sep, "/")
         return root, f"{below}/{name}" if below else name
-
-    def _root(self, folder: str) -> Path:
-        if folder not in self._roots:
-            alike = shares_root(folder, self._exists)
-            self._roots[folder] = (
-                self._root(os.path.split(folder)[0]) if alike else program_root(Path(folder, "_"), self._exists)
-            )
-        return self._roots[folder]
 
     def program(self, path: Path) -> Program | None:
         """The program that the file is checked in; None where it is checked alone."""
@@ -238,7 +191,7 @@ class Engine:
         return self._graphs[key]
 
     def _program(self, root: Path) -> Program:
-        program = Program.at(root)
+        program = Program(root, self._tree.program_files(str(root)))
         given = {}
         for path, data in self._given.items():
             place, name = self._place(Path(path))
@@ -284,46 +237,3 @@ def _absolute(evidence: WorkerInit | None, root: Path) -> WorkerInit | None:
     if evidence is None:
         return None
     return replace(evidence, path=tuple(replace(step, file=str(root / step.file)) for step in evidence.path))
-
-
-def expand(
-    paths: Iterable[Path], excluded: Callable[[str, str], bool] = lambda path, top: False
-) -> Iterator[Path | Trouble]:
-    """The Python files that `paths` name: a file as it is, a folder by its listing; each file once.
-
-    `excluded` is asked of what lies in a folder `top` whether it is left out; both are absolute.
-    """
-    seen: set[str] = set()
-    for path in paths:
-        for found in _expand_one(path, excluded):
-            key = str(found.path) if isinstance(found, Trouble) else os.path.abspath(found)
-            if key not in seen:
-                seen.add(key)
-                yield found
-
-
-def _expand_one(path: Path, excluded: Callable[[str, str], bool]) -> Iterator[Path | Trouble]:
-    if os.path.isdir(path):
-        failures: list[OSError] = []
-        excluding: list[str] = []
-        top = os.path.abspath(path)
-
-        def left_out(inner: str) -> bool:
-            if excluded(f"{top}/{inner}", top):
-                excluding.append(inner)
-                return True
-            return False
-
-        names = python_files(path, failures.append, left_out)
-        yield from (_unreadable(error.filename, error) for error in failures)
-        if not names and not failures:
-            yield Trouble(str(path), f"holds no Python files{' that are not excluded' if excluding else ''}")
-        yield from (path / name for name in names)
-    elif os.path.lexists(path):
-        yield path
-    else:
-        yield Trouble(str(path), "does not exist")
-
-
-def _unreadable(path: str | Path, error: OSError) -> Trouble:
-    return Trouble(str(path), f"can't be read: {error.strerror or error}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import re
 import stat
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 ROOT_MARKS = (".git", "pyproject.toml", "setup.cfg", "setup.py")
 SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__", ".keepcause_cache"})
 """Folders that are never walked."""
-TEST_PARTS = frozenset({"test", "tests", "testing", "test_utils", "benchmark", "benchmarks"})
+_TEST_PARTS = frozenset({"test", "tests", "testing", "test_utils", "benchmark", "benchmarks"})
 _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
 _SHEBANG = re.compile(rb"#!.*\bpython[0-9.]*(?:\s|$)")
 _GIT = ("git", "-c", "core.fsmonitor=false")
@@ -57,13 +58,6 @@ def _at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def shares_root(folder: str, exists: Callable[[str], bool]) -> bool:
-    """Whether the files of `folder` certainly have the same root as those of the folder above."""
-    above = os.path.split(folder)[0]
-    packages = exists(f"{folder}/__init__.py") and exists(f"{above}/__init__.py")
-    return packages and not any(exists(f"{folder}/{mark}") for mark in ROOT_MARKS[:2])
-
-
 def program_root(path: Path, exists: Callable[[str], bool] = os.path.exists) -> Path:
     """The folder of the program that the file `path` (absolute) belongs to.
 
@@ -83,7 +77,7 @@ def program_root(path: Path, exists: Callable[[str], bool] = os.path.exists) -> 
 def is_test_path(path: str) -> bool:
     """Whether `path`, relative to its program's root with forward slashes, is a test or a benchmark."""
     *folders, name = path.split("/")
-    return not TEST_PARTS.isdisjoint(folders) or _TEST_FILE.fullmatch(name) is not None
+    return not _TEST_PARTS.isdisjoint(folders) or _TEST_FILE.fullmatch(name) is not None
 
 
 def says_python(path: Path) -> bool:
@@ -102,6 +96,11 @@ class Tree:
     def __init__(self) -> None:
         self._listed: dict[str, tuple[list[str], list[str]] | OSError] = {}
         self._of_git: dict[str, tuple[list[str] | None, list[OSError]]] = {}
+        self._exists = functools.cache(os.path.exists)
+        self.root = functools.cache(self._root)
+        """The root of the program that the files of an absolute folder belong to."""
+        self.program_files = functools.cache(self._program_files)
+        """The files of the program below a root: every Python file of it but tests."""
 
     def python_files(
         self, folder: Path | str, failed: Failed = lambda error: None, left_out: LeftOut = lambda name: False
@@ -120,11 +119,15 @@ class Tree:
         names, failures = self._of_git[absolute]
         for failure in failures:
             failed(failure)
-        found = self._walk(top, failed, left_out) if names is None else names
+        found = self._walk(top, absolute, failed, left_out) if names is None else names
         return sorted({name for name in found if not left_out(name)})
 
-    def program_files(self, root: Path | str) -> list[str]:
-        """The files of the program below `root`: every Python file of it but tests."""
+    def _root(self, folder: str) -> Path:
+        if _shares_root(folder, self._exists):
+            return self.root(os.path.dirname(folder))
+        return program_root(Path(folder, "_"), self._exists)
+
+    def _program_files(self, root: str) -> list[str]:
         return [name for name in self.python_files(root) if not is_test_path(name)]
 
     def expand(
@@ -166,21 +169,20 @@ class Tree:
         else:
             yield path, Trouble(path, "does not exist")
 
-    def _walk(self, top: str, failed: Failed, left_out: LeftOut) -> Iterator[str]:
+    def _walk(self, top: str, absolute: str, failed: Failed, left_out: LeftOut) -> Iterator[str]:
         pending = [""]
         while pending:
             inner = pending.pop()
             try:
-                folders, files = self._list(os.path.join(top, inner) if inner else top)
+                folders, files = self._list(os.path.join(top, inner) if inner else top, f"{absolute}/{inner}")
             except OSError as error:
                 failed(error)
                 continue
             yield from (inner + name for name in files)
             pending += [f"{inner}{name}/" for name in folders if not left_out(inner + name)]
 
-    def _list(self, folder: str) -> tuple[list[str], list[str]]:
+    def _list(self, folder: str, key: str) -> tuple[list[str], list[str]]:
         """The folders in a folder that are walked, and its Python files; raises OSError."""
-        key = os.path.abspath(folder)
         if key not in self._listed:
             try:
                 self._listed[key] = _list(folder)
@@ -190,6 +192,12 @@ class Tree:
         if isinstance(listed, OSError):
             raise OSError(listed.errno, listed.strerror, folder)
         return listed
+
+
+def _shares_root(folder: str, exists: Callable[[str], bool]) -> bool:
+    """Whether the files of `folder` certainly have the same root as those of the folder above."""
+    packages = exists(f"{folder}/__init__.py") and exists(f"{os.path.dirname(folder)}/__init__.py")
+    return packages and not any(exists(f"{folder}/{mark}") for mark in ROOT_MARKS[:2])
 
 
 def python_files(folder: Path | str) -> list[str]:
@@ -236,7 +244,7 @@ def _listed_by_git(folder: str, failed: Failed) -> list[str] | None:
         return None
     for line in os.fsdecode(listing.stderr).splitlines():
         if warning := _GIT_FAILED.fullmatch(line):
-            failed(OSError(0, warning["reason"], os.path.join(folder, warning["folder"])))
+            failed(OSError(0, warning["reason"], str(Path(folder, warning["folder"]))))
     names = (os.fsdecode(name) for name in listing.stdout.split(b"\0") if name.endswith(b".py"))
     # git lists what has been deleted, and submodules, which are folders.
     return [name for name in names if _is_file(os.path.join(folder, name))]

@@ -6,11 +6,11 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from keepcause.lint.files import is_test_path
 from keepcause.lint.lazy import lazy, short
 from keepcause.lint.lazy_screen import may_show_lazy
 from keepcause.lint.repair import repair
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.startup import is_test_path
 from keepcause.lint.texts import Via
 
 if TYPE_CHECKING:

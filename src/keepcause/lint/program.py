@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keepcause.lint import launch
-from keepcause.lint.files import python_files, read
+from keepcause.lint.files import read
 from keepcause.lint.lazy_screen import generators
 from keepcause.lint.source import Source, SourceError
-from keepcause.lint.startup import is_test_path
 from keepcause.lint.summary import Summary
 
 if TYPE_CHECKING:
@@ -97,11 +96,6 @@ class Program:
         self._launch_inside: dict[str, bool] = {}
         self._launch_lines: dict[str, list[int]] = {}
         self._known_places: dict[tuple[tuple[bytes, ...], frozenset[str]], dict[str, list[tuple[int, int]]]] = {}
-
-    @classmethod
-    def at(cls, root: Path) -> Program:
-        """The program below `root`: every Python file of it but tests."""
-        return cls(root, (path for path in python_files(root) if not is_test_path(path)))
 
     @classmethod
     def of_one_file(cls, source: Source) -> Program:

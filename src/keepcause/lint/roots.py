@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from keepcause.lint import launch, startup
+from keepcause.lint.files import is_test_path
 from keepcause.lint.resolve import Located
 from keepcause.lint.summary import Class, Function
 
@@ -28,7 +29,7 @@ class Roots:
 
     def cut(self, path: str, function: Function) -> str:
         """What ends a path even at a root."""
-        if startup.is_test_path(path):
+        if is_test_path(path):
             return "test or benchmark"
         owner = self.resolver.class_of(path, function.owner)
         if owner is not None and self.resolver.is_exception(Located(path, owner)):

@@ -103,13 +103,22 @@ class Rule:
 
 
 @functools.cache
-def all_rules() -> tuple[Rule, ...]:
-    """Every rule in the folder `rules`, by code."""
+def _names() -> tuple[str, ...]:
+    """Of the modules with rules: `kc101_raise_from_none`."""
     from keepcause.lint import rules
 
-    modules = [
-        importlib.import_module(f"{rules.__name__}.{module.name}") for module in pkgutil.iter_modules(rules.__path__)
-    ]
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(rules.__path__)))
+
+
+def all_codes() -> tuple[str, ...]:
+    """The code of every rule: its module's name begins with it, so that no rule need be loaded."""
+    return tuple(name.partition("_")[0].upper() for name in _names())
+
+
+@functools.cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule in the folder `rules`, by code."""
+    modules = [importlib.import_module(f"keepcause.lint.rules.{name}") for name in _names()]
     classes = {
         value
         for module in modules

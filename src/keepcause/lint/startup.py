@@ -59,12 +59,3 @@ SERVING_NAME = re.compile(
     re.VERBOSE,
 )
 """Names of what runs per request, per step, at the end or as a language protocol: a path ends there."""
-
-TEST_PARTS = frozenset({"test", "tests", "testing", "test_utils", "benchmark", "benchmarks"})
-_TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
-
-
-def is_test_path(path: str) -> bool:
-    """Whether `path`, relative to its program's root with forward slashes, is a test or a benchmark."""
-    *folders, name = path.split("/")
-    return not TEST_PARTS.isdisjoint(folders) or _TEST_FILE.fullmatch(name) is not None

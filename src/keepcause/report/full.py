@@ -10,7 +10,7 @@ from keepcause.report.text import FRAME, HINT, MARK, headline, printable, shown_
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from keepcause.lint.engine import FileReport
+    from keepcause.lint.checked import FileReport
     from keepcause.lint.finding import Finding, WorkerInit
 
 

@@ -11,7 +11,7 @@ from keepcause.report.text import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from keepcause.lint.engine import FileReport
+    from keepcause.lint.checked import FileReport
 
 
 def render(reports: Sequence[FileReport]) -> str:

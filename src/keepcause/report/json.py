@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from keepcause.lint.engine import FileReport
+    from keepcause.lint.checked import FileReport
     from keepcause.lint.finding import Finding, WorkerInit
 
 

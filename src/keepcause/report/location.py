@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from keepcause.lint.engine import FileReport
+    from keepcause.lint.checked import FileReport
     from keepcause.lint.finding import Finding
 
 

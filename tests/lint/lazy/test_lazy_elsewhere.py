@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from keepcause.lint.engine import Engine, FileReport, Settings
+from keepcause.lint.checked import FileReport
+from keepcause.lint.engine import Engine, Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
