@@ -31,14 +31,22 @@ _SPAWN = re.compile(
 _LOADER = re.compile(r"torch\.utils\.data(?:\.\w+)*\.DataLoader")
 _ACTOR = re.compile(r"ray\.(?:actor\.)?remote\b")
 _THREAD = re.compile(r"threading\.Thread")
-_KEYWORDS = tuple(re.compile(word + rb"\s*=(?!=)") for word in (b"target", b"initializer", b"worker_init_fn"))
-_CALLED = re.compile(
-    rb"\((?:(?<=spawn\()|(?<=start_processes\()|(?<=launch\()|(?<=_run_multiprocess\()|(?<=fork\()|(?<=remote\())"
+_LITERAL = rb"(?:\[[^\[\]\"'#]*+\]|\"[^\"\\\n]*+\"|'[^'\\\n]*+'|\d++|None)\s*+[,)]"
+_KEYWORDS = tuple(
+    re.compile(rb"%s\s*+=(?!=)\s*+(?!%s)" % (word, _LITERAL)) for word in (b"target", b"initializer", b"worker_init_fn")
 )
+_THREAD_CALL = re.compile(rb"\n([ \t]*+)(?:[\w.]++ = )?threading\.Thread\(\s*+\Z")
+_IMPORTS_THREADING = re.compile(rb"^[ \t]*import threading", re.MULTILINE)
+_DEFINITION = re.compile(rb"^([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
+_CALLED = re.compile(
+    rb"\((?:(?<=spawn\()|(?<=start_processes\()|(?<=launch\()|(?<=_run_multiprocess\()|(?<=fork\()|(?<=remote\()(?<!\wremote\())"
+)
+_FARTHEST = 200
 _LAUNCHERS = (b"elastic_launch", b"torch_xla")
 """Whose `launch` starts processes."""
 ACTOR = "?"
 """Stands in a target for an actor of unknown class."""
+_NO_FUNCTIONS = (ast.Constant, ast.List, ast.ListComp)
 _NO_PROCESSES = ("psutil.", "threading.", "multiprocessing.dummy")
 _LEAVES = frozenset({"os._exit", "sys.exit", "builtins.exit", "builtins.quit"})
 _WAITS = frozenset({"wait", "join", "result", "get"})
@@ -71,7 +79,9 @@ def signs(data: bytes) -> Iterator[int]:
         if not data.endswith(b"launch", 0, match.start()) or any(word in data for word in _LAUNCHERS):
             yield match.start()
     for keyword in _KEYWORDS:
-        yield from (match.start() for match in keyword.finditer(data) if _is_argument(data, match.start()))
+        for match in keyword.finditer(data):
+            if _is_argument(data, match.start()) and not _is_for_method_thread(data, match.start()):
+                yield match.start()
 
 
 def _is_argument(data: bytes, start: int) -> bool:
@@ -79,15 +89,27 @@ def _is_argument(data: bytes, start: int) -> bool:
     line = data.rfind(b"\n", 0, start) + 1
     if data[line:start].strip():
         return data[start - 1 : start] in b" \t(,"
-    before = data[data.rfind(b"\n", 0, max(line - 1, 0)) + 1 : line]
-    return not before.strip() or b"#" in before or before.rstrip().endswith((b"(", b","))
+    before = data[max(0, line - _FARTHEST) : line].rstrip()
+    return not before or b"#" in before[before.rfind(b"\n") + 1 :] or before.endswith((b"(", b",", b"\\"))
+
+
+def _is_for_method_thread(data: bytes, start: int) -> bool:
+    """Whether the keyword at `start` is the first of a `threading.Thread` that is not started by an `__init__`."""
+    call = _THREAD_CALL.search(data, max(0, start - _FARTHEST), start)
+    quotes = data.count(b'"""', 0, start) + data.count(b"'''", 0, start)
+    if call is None or quotes % 2 or not _IMPORTS_THREADING.search(data):
+        return False
+    column = len(call[1].expandtabs())
+    around = [name for indent, name in _DEFINITION.findall(data, 0, start) if len(indent.expandtabs()) < column]
+    return not around or around[-1] != b"__init__"
 
 
 def recognise(call: ast.Call, references: References, source: Source) -> Iterator[Launch]:
     """The launches that `call` makes; `references` gives what an expression stands for."""
     called = references(call.func)
     line = call.lineno
-    keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    keywords = {name: value for name, value in named.items() if not isinstance(value, _NO_FUNCTIONS)}
     if "target" in keywords and _may_be_process(call.func, called):
         how = f"Process(target={_text(keywords['target'])})"
         by = () if any(map(PROCESS.fullmatch, called)) else called

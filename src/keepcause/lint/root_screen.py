@@ -19,12 +19,22 @@ def _bytes(name: re.Pattern[str]) -> bytes:
     return rb"(?x:%s)%s" % (pattern, NO_WORD)
 
 
-_CHILDREN = tuple(
-    re.compile(word + NO_WORD)
-    for word in (b"Process", b"Plugin", b"Worker", b"celery", b"bootsteps", b"(?<![\\w\\x80-\\xff])remote")
+def _defines(*names: re.Pattern[str]) -> re.Pattern[bytes]:
+    return re.compile(rb"def%s(?:%s)" % (BETWEEN, b"|".join(map(_bytes, names))))
+
+
+def _word(end: bytes) -> re.Pattern[bytes]:
+    return re.compile(end + NO_WORD)
+
+
+_HOOKS = (
+    (_word(b"Process"), _defines(re.compile("run"))),
+    (_word(b"(?:Plugin|Worker|Step)"), _defines(startup.PLUGIN_HOOK)),
+    (_word(b"ray(?<!%sray)" % WORD), _word(b"remote"), _defines(re.compile("__init__"), startup.WORKER_STARTUP_NAME)),
+    (_word(b"celery"), _word(b"connect")),
 )
-"""What the bases and decorators end in by which functions run in a worker without a launch site."""
-_STARTUP = re.compile(rb"def%s%s" % (BETWEEN, _bytes(startup.STARTUP_NAME)))
+"""What a file holds, all of a group, where a function of it runs in a worker without a launch site."""
+_STARTUP = _defines(startup.STARTUP_NAME)
 _WAITING = re.compile(rb"wait%s*ready" % WORD)
 _WORKERS = (b"Worker", b"Executor", b"Actor", b"Replica")
 _DRIVING = re.compile(rb"(?<!%s)(?:%s|%s)" % (WORD, _bytes(startup.DRIVING_NAME), _bytes(startup.WORKER_STARTUP_NAME)))
@@ -33,7 +43,8 @@ _DRIVING = re.compile(rb"(?<!%s)(?:%s|%s)" % (WORD, _bytes(startup.DRIVING_NAME)
 @functools.lru_cache(maxsize=1)
 def may_have_child(file: Unparsed) -> bool:
     """Whether a function of the file may run in a worker."""
-    return any(word.search(file.code) for word in _CHILDREN) or launch.may_launch(file.code)
+    code = file.code
+    return any(all(sign.search(code) for sign in signs) for signs in _HOOKS) or launch.may_launch(code)
 
 
 @functools.lru_cache(maxsize=1)
