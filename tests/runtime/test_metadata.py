@@ -302,6 +302,9 @@ def test_refused_names_are_named() -> None:
     with pytest.raises(InertError, match=r"names 'posix\.system'") as caught:
         load(HOSTILE["os.system"])
     assert (caught.value.reason, caught.value.name) == ("refused", "posix.system")
+    with pytest.raises(InertError) as caught:
+        load(b"ccodecs\n" + b"\x01" * 1000 + b"\n.")
+    assert len(str(caught.value)) < 300
 
 
 def test_what_is_nested_deeply_does_no_harm(copy: Path) -> None:
