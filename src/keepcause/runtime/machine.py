@@ -208,7 +208,7 @@ class Machine:
     def _name(self, module: Any, name: Any) -> Name:
         full = f"{module}.{name}"
         if type(module) is not str or type(name) is not str or not (full in RECORDS or DTYPE.fullmatch(full)):
-            self._refuse(f"names {full!r:.200}", full[:200])
+            self._refuse(f"names {full[:200]!r:.200}", full[:200])
         return Name(full)
 
     # The rare instructions: each is given where its argument begins, and returns where the next one does.
