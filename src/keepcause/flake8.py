@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from keepcause.config import KEYS, Config, ConfigError
 from keepcause.config.layers import Layers
 from keepcause.lint.engine import lint_single_file, looking
 from keepcause.lint.files import program_root
-from keepcause.lint.rule import all_rules
+from keepcause.lint.rule import all_codes
 from keepcause.lint.source import Source
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Plugin:
         Only codes that flake8's own options name in full turn on rules that are off by default.
         """
         named = [*(options.select or ()), *(options.extend_select or ()), *(options.enable_extensions or ())]
-        codes = tuple(rule.code for rule in all_rules() if rule.code in named)
+        codes = tuple(code for code in all_codes() if code in named)
         cls._layers = Layers({"extend-select": codes, **_given(options)})
         cls._noqa = not options.disable_noqa
 
@@ -56,21 +57,30 @@ class Plugin:
         """Line (from 1), column (from 0), text and this class, for each finding."""
         text = "".join(self._lines)
         data = text.encode("utf-8", "surrogatepass")
-        path = Path(os.path.abspath(self._filename))
-        settings = self._settings(path)
+        absolute = os.path.abspath(self._filename)
+        settings = self._settings(absolute)
         rules = looking(data, settings)
-        if not rules or self._layers.leaves_out(path):
+        if not rules:
+            return
+        path = Path(absolute)
+        if self._layers.leaves_out(path):
             return
         name = path.relative_to(program_root(path)).as_posix()
         for finding in lint_single_file(Source.decoded(text, self._tree, name), settings, rules):
             yield finding.span.line, finding.span.column, f"{finding.code} {finding.message}", type(self)
 
-    def _settings(self, path: Path) -> Settings:
+    def _settings(self, path: str) -> Settings:
         try:
             settings = self._layers.settings(path)
         except ConfigError as error:
             raise _stop(str(error)) from error
-        return replace(settings, single_file=True, noqa=self._noqa)
+        return _alone(settings, self._noqa)
+
+
+@functools.cache
+def _alone(settings: Settings, noqa: bool) -> Settings:
+    """One object for equal settings, as it finds the rules that are on but once."""
+    return replace(settings, single_file=True, noqa=noqa)
 
 
 def _given(options: argparse.Namespace) -> Config:
