@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 _VIEW = re.compile(rb"\.%s(?:keys|values|items)" % BETWEEN)
 
-_LISTING = ("list", "tuple", "sorted")
-_TAKING = ("any", "all", "sum", "max", "next")
-_QUIET = (*_LISTING, *_TAKING)
 _SHOWING = ("str", "repr", "ascii", "format", "dedent", "indent", "fill", "shorten", "cleandoc")
 _ERRORS = ("exit", "skip", "xfail", "fail", "skipTest", "add_note", "__init__")
 _SAYING = frozenset((*_ERRORS, *LOGS))
@@ -68,12 +65,16 @@ class _Search:
     def __init__(self, lines: LogicalLines, functions: Iterable[bytes]) -> None:
         """`functions` are the names of those that may give something lazy."""
         self._lines = lines
-        self._bound: set[str] = set()
-        """The names and attributes that may hold something lazy, a function that makes it, or a text that shows it."""
-        self._waiting: list[str] = []
         self._attributes = LAZY if b"builtins" in lines.code else LAZY.difference(BUILTINS)
+        self._functions: set[str] = set()
+        """The names of functions that may give something lazy."""
+        self._held: set[str] = set()
+        """The names and attributes that may hold something lazy."""
+        self._texts: set[str] = set()
+        """The names that may hold a text that shows or runs through something lazy, or what is made from one."""
+        self._waiting: list[tuple[str, set[str]]] = []
         for name in functions:
-            self._bind(name.decode())
+            self._add(name.decode(), self._functions)
 
     def finds_some(self) -> bool:
         """Whether some text may show one."""
@@ -81,159 +82,174 @@ class _Search:
         if any(map(self._shows, dict.fromkeys(self._lines.start(at) for at in sources(code)))):
             return True
         while self._waiting:
-            if any(map(self._shows, self._lines.holding(self._waiting.pop().encode()))):
+            if any(map(self._shows, self._concerned(*self._waiting.pop()))):
                 return True
         return False
+
+    def _add(self, name: str, to: set[str]) -> None:
+        if name not in to:
+            to.add(name)
+            self._waiting.append((name, to))
+
+    def _concerned(self, name: str, among: set[str]) -> Iterator[int]:
+        """Where the lines begin in which `name`, which is one of `among`, may go on."""
+        word = name.encode()
+        for start in self._lines.holding(word):
+            if among is not self._functions or is_used(self._lines.line(start), word):
+                yield start
 
     # One line
 
     def _shows(self, start: int) -> bool:
-        """Whether a text in the line at `start` may show something lazy; binds the names that the line gives it to."""
-        found = False
+        """Whether a text in the line at `start` may show something lazy; follows the names that it is given."""
         for top in statements(self._lines.line(start)):
             for node in ast.walk(top):
-                found = found or self._makes_text(node)
-                self._follow(node, start)
-        return found or not _OWN_TEXTS.isdisjoint(self._bound)
-
-    def _makes_text(self, node: ast.AST) -> bool:
-        """Whether `node` makes an error or log text that may show something lazy."""
-        match node:
-            case ast.Raise(exc=raised, cause=cause):
-                return any(part is not None and self._flows(part) for part in (raised, cause))
-            case ast.Assert(msg=ast.expr() as message):
-                return self._flows(message, shown=True)
-            case ast.Call(func=ast.Name(id=name)):
-                says = name in _SAYING or name in BUILTIN_EXCEPTIONS or name in self._lines.classes
-                return says and self._arguments_flow(node)
-            case ast.Call(func=ast.Attribute(attr=name)):
-                return (name in _SAYING or name.startswith("assert")) and self._arguments_flow(node)
+                match node:
+                    case ast.expr_context() | ast.Name() | ast.Constant() | ast.Attribute():
+                        continue  # most nodes
+                    case ast.Call():
+                        if self._call_shows(node):
+                            return True
+                    case ast.Return(value=ast.expr() as value):
+                        if self._return_shows(value, start):
+                            return True
+                    case ast.Raise(exc=raised, cause=cause):
+                        if any(part is not None and self._says(part) for part in (raised, cause)):
+                            return True
+                    case ast.Assert(msg=ast.expr() as message):
+                        if self._prints(message):
+                            return True
+                    case ast.Assign(targets=targets, value=value):
+                        for target in targets:
+                            self._give(target, value)
+                    case (
+                        ast.AnnAssign(target=target, value=ast.expr() as value)
+                        | ast.AugAssign(target=target, value=value)
+                        | ast.NamedExpr(target=target, value=value)
+                    ):
+                        self._give(target, value)
         return False
 
-    def _follow(self, node: ast.AST, start: int) -> None:
-        """Bind the names to which `node` gives what may be lazy, or a text that may show it."""
-        match node:
-            case ast.Return(value=ast.expr() as value):
-                if self._flows(value):
-                    self._bind_functions(start)
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    self._give(target, value)
-            case (
-                ast.AnnAssign(target=target, value=ast.expr() as value)
-                | ast.AugAssign(target=target, value=value)
-                | ast.NamedExpr(target=target, value=value)
-            ):
-                self._give(target, value)
-            case ast.arguments():
-                for parameter, default in _defaults(node):
-                    if self._flows(default):
-                        self._bind(parameter)
+    def _call_shows(self, call: ast.Call) -> bool:
+        """Whether `call` makes an error or log text that may show something lazy."""
+        match call.func:
+            case ast.Name(id=name):
+                says = name in _SAYING or name in BUILTIN_EXCEPTIONS or name in self._lines.classes
+            case ast.Attribute(attr=name):
+                says = name in _SAYING or name.startswith("assert")
+            case _:
+                says = False
+        return says and any(map(self._prints, _given(call)))
 
-    def _bind(self, name: str) -> None:
-        if name not in self._bound:
-            self._bound.add(name)
-            self._waiting.append(name)
-
-    def _bind_functions(self, start: int) -> None:
-        for name in self._lines.around(start):
-            self._bind(name)
+    def _return_shows(self, value: ast.expr, start: int) -> bool:
+        """Whether what the line at `start` returns is the text of an object, and may show something lazy."""
+        if self._is_lazy(value):
+            for name in self._lines.around(start):
+                self._add(name, self._functions)
+        return self._says(value) and not _OWN_TEXTS.isdisjoint(self._lines.around(start))
 
     def _give(self, target: ast.expr, value: ast.expr) -> None:
-        """Bind `target` if `value` flows; unpacking gives each name its own value, or an item of something."""
+        """Follow `target` if `value` goes on; unpacking gives each name its own value, or an item of something."""
         match target, value:
             case ((ast.Tuple() | ast.List()), (ast.Tuple() | ast.List())):
                 if len(target.elts) == len(value.elts):
                     for each, given in zip(target.elts, value.elts, strict=True):
                         self._give(each, given)
             case ((ast.Name(id=name) | ast.Attribute(attr=name)), _):
-                if self._flows(value):
-                    self._bind(name)
+                if self._is_lazy(value):
+                    self._add(name, self._held)
+                if self._says(value):
+                    self._add(name, self._texts)
 
     # One expression
 
-    def _flows(self, node: ast.AST, shown: bool = False) -> bool:
-        """Whether `node` may be lazy, a function that makes what is lazy, or a text that shows or runs through it.
-
-        Within a text, which is where `shown` is true, listing what a name holds counts.
-        """
+    def _is_lazy(self, node: ast.expr) -> bool:
+        """Whether `node` may be lazy."""
         match node:
             case ast.GeneratorExp():
                 return True
-            case ast.Constant() | ast.Compare() | ast.Lambda() | ast.Subscript():
-                return False
             case ast.Name() | ast.Attribute():
-                return self._is_lazy(node)
+                return self._is_held(node)
+            case ast.Call(func=ast.Name(id=name)):
+                return name in self._functions or name in LAZY
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return name in self._functions or name in self._attributes
+            case ast.IfExp(body=body, orelse=orelse):
+                return self._is_lazy(body) or self._is_lazy(orelse)
+            case ast.NamedExpr(value=value):
+                return self._is_lazy(value)
+        return False
+
+    def _is_held(self, node: ast.expr) -> bool:
+        """Whether `node` names what this file may have given something lazy."""
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                return name in self._held
+        return False
+
+    def _prints(self, node: ast.expr) -> bool:
+        """Whether a text that shows `node` by its `str` or `repr` may show, or run through, something lazy."""
+        match node:
             case ast.Starred(value=value):
-                return shown and self._is_held(value)
-            case ast.ListComp(elt=element) | ast.SetComp(elt=element):
-                return shown and (self._is_held(node.generators[0].iter) or self._flows(element, shown))
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name) as function):
-                return self._call_flows(node, function, name, shown)
-            case ast.JoinedStr() | ast.BinOp():
-                shown = True
-        return any(self._flows(child, shown) for child in ast.iter_child_nodes(node))
+                return self._is_held(value)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts) | ast.BoolOp(values=parts):
+                return any(map(self._prints, parts))
+            case ast.Dict(values=parts):
+                return any(map(self._prints, parts))
+            case ast.IfExp(body=body, orelse=orelse):
+                return self._prints(body) or self._prints(orelse)
+            case ast.NamedExpr(value=value):
+                return self._prints(value)
+            case ast.ListComp(elt=element, generators=[first, *_]) | ast.SetComp(elt=element, generators=[first, *_]):
+                return self._is_held(first.iter) or self._prints(element)
+            case ast.Call(args=[first, *_]) if self._is_held(first):
+                return True
+        return self._is_lazy(node) or self._says(node)
 
-    def _call_flows(self, call: ast.Call, function: ast.expr, name: str, shown: bool) -> bool:
-        if self._is_lazy(function):
-            return True
-        if isinstance(function, ast.Name):
-            if name in _QUIET:
-                return shown and name in _LISTING and any(map(self._is_held, call.args))
-            return self._arguments_flow(call)
-        assert isinstance(function, ast.Attribute)
-        owner = function.value
-        if self._is_held(owner) or (not isinstance(owner, ast.Name | ast.Attribute) and self._flows(owner)):
-            return True
-        if name == "join":
-            return any(map(self._joins, call.args))
-        if name in _SHOWING:
-            return self._arguments_flow(call)
-        values = [*call.args, *(keyword.value for keyword in call.keywords)]
-        return any(self._flows(value) for value in values if not self._is_made_here(value))
-
-    def _arguments_flow(self, call: ast.Call) -> bool:
-        return any(self._flows(part, shown=True) for part in (*call.args, *call.keywords))
+    def _says(self, node: ast.expr) -> bool:
+        """Whether `node`, if it is a text or made from one, may show, or run through, something lazy."""
+        match node:
+            case ast.Name(id=name):
+                return name in self._texts
+            case ast.JoinedStr(values=parts):
+                fields = [part for part in parts if isinstance(part, ast.FormattedValue)]
+                specs = [field.format_spec for field in fields if field.format_spec is not None]
+                return any(self._prints(field.value) for field in fields) or any(map(self._says, specs))
+            case ast.BinOp(left=left, right=right):
+                return self._prints(left) or self._prints(right)
+            case ast.IfExp(body=body, orelse=orelse):
+                return self._says(body) or self._says(orelse)
+            case ast.BoolOp(values=parts):
+                return any(map(self._says, parts))
+            case ast.NamedExpr(value=value):
+                return self._says(value)
+            case ast.Call(func=ast.Attribute(attr="join"), args=arguments):
+                return any(map(self._joins, arguments))
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _SHOWING:
+                return any(map(self._prints, _given(node)))
+            case ast.Call(func=function):
+                return any(map(self._says, (function, *_given(node))))
+            case ast.Attribute(value=owner):
+                return self._says(owner)
+        return False
 
     def _joins(self, joined: ast.expr) -> bool:
         """Whether joining `joined` may show something lazy, or run through what a name holds."""
         match joined:
-            case ast.GeneratorExp(elt=element, generators=[first, *_]):
-                return self._is_held(first.iter) or self._flows(element, shown=True)
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name) as function, args=arguments):
-                if name in _QUIET or self._is_lazy(function):
-                    return any(map(self._is_held, arguments))
-        return self._flows(joined, shown=True)
-
-    def _is_made_here(self, node: ast.expr) -> bool:
-        """Whether `node` makes something lazy, which a call of something unknown does not show."""
-        match node:
-            case ast.Call(func=function):
-                return self._is_lazy(function)
-        return isinstance(node, ast.GeneratorExp)
-
-    def _is_lazy(self, node: ast.expr) -> bool:
-        """Whether `node` names what may be lazy, a text that shows it, or a function that makes either."""
-        match node:
-            case ast.Name(id=name):
-                return name in self._bound or name in LAZY
-            case ast.Attribute(attr=name):
-                return name in self._bound or name in self._attributes
-        return False
-
-    def _is_held(self, node: ast.expr) -> bool:
-        """Whether `node` names what this file may have given something lazy, or a text that shows it."""
-        match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name):
-                return name in self._bound
-        return False
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                return any(map(self._says, parts))
+            case (
+                ast.GeneratorExp(elt=element, generators=[first, *_])
+                | ast.ListComp(elt=element, generators=[first, *_])
+            ):
+                return self._is_held(first.iter) or self._says(element)
+            case ast.Call(func=ast.Name(id=name)) if name in _SHOWING:
+                return any(map(self._prints, joined.args))
+            case ast.Call(args=arguments):
+                return any(map(self._is_held, arguments))
+        return self._is_held(joined)
 
 
-def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
-    """The parameters that have a default, with it."""
-    positional = [*arguments.posonlyargs, *arguments.args]
-    for parameter, default in zip(reversed(positional), reversed(arguments.defaults), strict=False):
-        yield parameter.arg, default
-    for parameter, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-        if keyword_default is not None:
-            yield parameter.arg, keyword_default
+def _given(call: ast.Call) -> list[ast.expr]:
+    """What `call` passes."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
