@@ -95,7 +95,7 @@ class Program:
         self._with_tree: list[str] = []
         self._launch_inside: dict[str, bool] = {}
         self._launch_lines: dict[str, list[int]] = {}
-        self._known_places: dict[tuple[tuple[bytes, ...], frozenset[str]], dict[str, list[tuple[int, int]]]] = {}
+        self._known_places: dict[tuple[tuple[bytes, ...], tuple[str, ...]], dict[str, list[tuple[int, int]]]] = {}
 
     @classmethod
     def of_one_file(cls, source: Source) -> Program:
@@ -173,11 +173,11 @@ class Program:
 
     def launching(self, names: Iterable[str], words: Iterable[str], path: str) -> list[str]:
         """As `mentioning`, but only files that may launch what is called so."""
-        places = self._places(names, words, path)
+        needles = tuple(map(str.encode, names))
         return [
             file
-            for file, spans in places.items()
-            if self.may_launch(file)
+            for file in sorted(filter(self.may_launch, self._concerned(words, path)))
+            if (spans := self._spans(needles, file))
             and (self._launches_inside(file) or any(_is_handed_on(self.data(file), *span) for span in spans))
         ]
 
@@ -203,19 +203,27 @@ class Program:
         return self._launch_inside[path]
 
     def _places(self, names: Iterable[str], words: Iterable[str], path: str) -> dict[str, list[tuple[int, int]]]:
-        needles = tuple(name.encode() for name in names)
-        candidates = {path}
-        for word in (word.encode("utf-8", "surrogateescape") for word in words):
-            candidates.update(self._importing.get(word, ()), self._defining.get(word, ()))
-        key = (needles, frozenset(candidates))
+        needles = tuple(map(str.encode, names))
+        files = sorted(self._concerned(words, path))
+        key = (needles, tuple(files))
         if key not in self._known_places:
-            places = {
-                found: [match.span() for match in _identifiers(needles).finditer(self.data(found))]
-                for found in sorted(candidates)
-                if any(needle in self.data(found) for needle in needles)
-            }
-            self._known_places[key] = {found: spans for found, spans in places.items() if spans}
+            places = {file: self._spans(needles, file) for file in files}
+            self._known_places[key] = {file: spans for file, spans in places.items() if spans}
         return self._known_places[key]
+
+    def _concerned(self, words: Iterable[str], path: str) -> set[str]:
+        """The file itself, and those that import or define one of `words`."""
+        found = {path}
+        for word in (word.encode("utf-8", "surrogateescape") for word in words):
+            found.update(self._importing.get(word, ()), self._defining.get(word, ()))
+        return found
+
+    def _spans(self, needles: tuple[bytes, ...], path: str) -> list[tuple[int, int]]:
+        """Where the identifiers `needles` stand in the file."""
+        data = self.data(path)
+        if not any(needle in data for needle in needles):
+            return []
+        return [match.span() for match in _identifiers(needles).finditer(data)]
 
     def derived(self, name: str) -> dict[str, list[str]]:
         """The classes that inherit from one called `name`, by what their headers say -> the files that define them.
