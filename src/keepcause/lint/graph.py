@@ -99,9 +99,8 @@ class Graph:
     def _in_spite_of_share(self, verdict: Verdict, calls: int) -> Verdict | None:
         """The same function as called from a root by at most `calls` calls, whoever else calls it."""
         for caller in verdict.callers if calls else ():
-            above = self.verdict(caller.path, caller.function, at=caller.line)
-            near = above.depth is not None and above.depth < calls
-            found = above if near else self._in_spite_of_share(above, calls - 1)
+            above = self.verdict(caller.path, caller.function, calls - 1, caller.line)
+            found = above if above.depth is not None else self._in_spite_of_share(above, calls - 1)
             if found is not None and found.depth is not None:
                 why = f"called at line {caller.line} of {caller.path}"
                 return Verdict(verdict.path, verdict.function, found.depth + 1, why, found, callers=verdict.callers)

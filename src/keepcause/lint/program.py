@@ -55,9 +55,13 @@ def _identifiers(names: tuple[bytes, ...]) -> re.Pattern[bytes]:
 
 
 def _lines(data: bytes, offsets: Iterable[int]) -> Iterator[int]:
-    """The numbers of the lines at `offsets`."""
-    for offset in offsets:
-        yield 1 + (len(_LINE_END.findall(data, 0, offset)) if b"\r" in data else data.count(b"\n", 0, offset))
+    """The numbers of the lines at `offsets`, in their order."""
+    only_newlines = b"\r" not in data
+    line, seen = 1, 0
+    for offset in sorted(offsets):
+        line += data.count(b"\n", seen, offset) if only_newlines else len(_LINE_END.findall(data, seen, offset))
+        seen = offset
+        yield line
 
 
 def _may_call(data: bytes, start: int, end: int) -> bool:
@@ -193,7 +197,7 @@ class Program:
         """The lines of the file that hold what every launch site does."""
         if path not in self._launch_lines:
             data = self.data(path)
-            self._launch_lines[path] = sorted(set(_lines(data, launch.signs(data))))
+            self._launch_lines[path] = list(dict.fromkeys(_lines(data, launch.signs(data))))
         return self._launch_lines[path]
 
     def _launches_inside(self, path: str) -> bool:

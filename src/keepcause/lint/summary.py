@@ -85,8 +85,9 @@ class Function:
         """Whether one of `lines`, sorted, is its own or of a function inside it; a module has all lines."""
         if self.line == MODULE:
             return True
-        first = bisect.bisect_left(lines, self.line)
-        return first < len(lines) and lines[first] <= self.end_line
+        if not lines or lines[-1] < self.line or lines[0] > self.end_line:
+            return False
+        return lines[bisect.bisect_left(lines, self.line)] <= self.end_line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -323,7 +324,13 @@ class _Reader:
 
     def lines_with(self, name: str) -> list[int]:
         """The lines that hold the text `name`."""
-        return [number for number, line in enumerate(self.source.lines, 1) if name in line]
+        text, starts = self.source.text, self.source.line_starts
+        found: list[int] = []
+        at = text.find(name)
+        while at >= 0:
+            found.append(bisect.bisect_right(starts, at))
+            at = text.find(name, starts[found[-1]]) if found[-1] < len(starts) else -1
+        return found
 
     def assigned(self, qualname: str, name: str) -> Iterator[str]:
         """What is assigned to the attribute `name` of instances of the class `qualname`, in what has been walked."""
