@@ -87,8 +87,8 @@ def signs(data: bytes) -> Iterator[int]:
 def _is_argument(data: bytes, start: int) -> bool:
     """Whether the name at `start`, which something is assigned to, may be a call's keyword."""
     line = data.rfind(b"\n", 0, start) + 1
-    if data[line:start].strip():
-        return data[start - 1 : start] in b" \t(,"
+    if head := data[line:start].strip():
+        return data[start - 1 : start] in b" \t(," and not head.startswith(b"#")
     before = data[max(0, line - _FARTHEST) : line].rstrip()
     return not before or b"#" in before[before.rfind(b"\n") + 1 :] or before.endswith((b"(", b",", b"\\"))
 
@@ -96,12 +96,16 @@ def _is_argument(data: bytes, start: int) -> bool:
 def _is_for_method_thread(data: bytes, start: int) -> bool:
     """Whether the keyword at `start` is the first of a `threading.Thread` that is not started by an `__init__`."""
     call = _THREAD_CALL.search(data, max(0, start - _FARTHEST), start)
-    quotes = data.count(b'"""', 0, start) + data.count(b"'''", 0, start)
-    if call is None or quotes % 2 or not _IMPORTS_THREADING.search(data):
+    if call is None or not _IMPORTS_THREADING.search(data):
         return False
     column = len(call[1].expandtabs())
-    around = [name for indent, name in _DEFINITION.findall(data, 0, start) if len(indent.expandtabs()) < column]
-    return not around or around[-1] != b"__init__"
+    around = [each for each in _DEFINITION.finditer(data, 0, start) if len(each[1].expandtabs()) < column]
+    return not around or (around[-1][2] != b"__init__" and not _may_be_text(data, around[-1].start()))
+
+
+def _may_be_text(data: bytes, at: int) -> bool:
+    """Whether what stands there may be in a string of several lines."""
+    return (data.count(b'"""', 0, at) + data.count(b"'''", 0, at)) % 2 != 0
 
 
 def recognise(call: ast.Call, references: References, source: Source) -> Iterator[Launch]:
