@@ -93,8 +93,8 @@ def source(case: Case) -> str:
         read = Source(data)
     except SourceError as error:
         # In comments of a text that is given as bytes Python overlooks what it refuses in a file.
-        taken = expected is not None and not error.reason.startswith("not valid utf-8")  # noqa: PT017
-        assert not taken or BY_HALVES.search(data), f"Python takes it: {error.reason}"
+        taken = expected is not None and not error.reason.startswith("not valid utf-8")
+        assert not taken or BY_HALVES.search(data), f"Python takes it: {error.reason}"  # noqa: PT017
         return "refused"
     if expected is None:
         assert BY_HALVES.search(data), "Python does not take it"
