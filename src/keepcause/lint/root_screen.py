@@ -29,7 +29,7 @@ def _word(end: bytes) -> re.Pattern[bytes]:
 
 _HOOKS = (
     (_word(b"Process"), _defines(re.compile("run"))),
-    (_word(b"(?:Plugin|Worker|Step)"), _defines(startup.PLUGIN_HOOK)),
+    *((_word(base), _defines(startup.PLUGIN_HOOK)) for base in (b"Plugin", b"Worker", b"Step")),
     (_word(b"ray(?<!%sray)" % WORD), _word(b"remote"), _defines(re.compile("__init__"), startup.WORKER_STARTUP_NAME)),
     (_word(b"celery"), _word(b"connect")),
 )
