@@ -32,12 +32,14 @@ _MODULES = {
 """Functions of the standard library -> what has to be in a file that calls them."""
 LAZY = frozenset((*BUILTINS, *_MODULES))
 LOGS = ("debug", "info", "warning", "warn", "warn_explicit", "error", "critical", "exception", "fatal", "log")
-_SHOWING = frozenset(name.encode() for name in ("str", "repr", "ascii", "format", "exit", "__init__", *LOGS))
+_SHOWING = ("str", "repr", "ascii", "format", "exit", "__init__", *LOGS)
 """What shows a sole argument as it is, beside exceptions."""
 _EXCEPTIONS = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Iteration", "Group")
 """How exceptions are called that show a sole argument as it is."""
-_GIVING = frozenset((b"return", b"else", b"or", b"and"))
+_GIVING = ("return", "else", "or", "and")
 """The words whose operand may go on as it is."""
+_LETTING_ON = frozenset(map(str.encode, (*_SHOWING, *_GIVING)))
+_LETTING_ON_ENDS = tuple(map(str.encode, _EXCEPTIONS))
 
 _GOING_ON = tuple(b"%c" % sign for sign in b"=([{,:%+).")
 """What may stand before something that goes on as it is."""
@@ -55,19 +57,17 @@ _DEEPEST = 4
 
 
 def _before_paren(names: Iterable[str], blank: bytes = b"") -> bytes:
-    """Matches behind a parenthesis that follows one of `names`, or words that end so; their last letters come first."""
-    by_letter: dict[str, list[str]] = {}
-    for name in sorted(names):
-        by_letter.setdefault(name[-1], []).append(name)
-    ends = (
-        rb"(?<=[%s]%s%s\()(?:%s)"
-        % (
-            *("".join({name[-2] for name in each}).encode(), last.encode(), blank),
-            b"|".join(rb"(?<=%s%s\()" % (name.encode(), blank) for name in each),
-        )
-        for last, each in by_letter.items()
-    )
-    return rb"(?<=[%s]%s\()(?:%s)" % ("".join(by_letter).encode(), blank, b"|".join(ends))
+    """Matches behind a parenthesis that follows one of `names`, of three letters or more, or words that end so."""
+    by_length: dict[int, list[str]] = {}
+    for name in names:
+        by_length.setdefault(len(name), []).append(name)
+    whole = b"|".join(_behind(each, blank) for each in by_length.values())
+    return rb"%s(?:%s)" % (_behind((name[-3:] for name in names), blank), whole)  # few words pass the first
+
+
+def _behind(endings: Iterable[str], blank: bytes = b"") -> bytes:
+    """Matches behind a parenthesis that follows one of `endings`, which are of one length."""
+    return rb"(?<=(?:%s)%s\()" % ("|".join(sorted(set(endings))).encode(), blank)
 
 
 def _bracket() -> bytes:
@@ -80,11 +80,19 @@ def _bracket() -> bytes:
 
 
 def _generator() -> bytes:
-    """Matches where a generator expression's inside begins, or what looks so: what can't be read on may be one."""
+    """Matches where a generator expression's inside begins, or what looks so: what can't be read on may be one.
+
+    No comma stands in it before the loop but in brackets, strings and what a lambda takes.
+    """
     word = rb"[\w\x80-\xff]"
-    parts = rb"(?:[^\"'#()\[\]{}\\f]++|f(?!or(?!%s))|(?<=%s)f|%s|%s)*+" % (word, word, _bracket(), STRING)
-    unread = rb"[(\[{#\\]|(?<=[fFtT])[\"']|(?<=[fFtT][rR])[\"']"
-    return rb"%s(?:(?:#[^\r\n]*+|\\)%s){0,8}+(?:for|%s)" % (parts, parts, unread)
+    plain = rb"[^\"'#()\[\]{}\\"
+    goes_on = rb"(?<=[A-IK-Z_a-ik-z\x80-\xff])"  # a word, but no number, which a word may follow at once
+    letters = rb"%s,?fl]++|f(?!or(?!%s))|l(?!ambda(?!%s))|%s[fl]" % (plain, word, word, goes_on)
+    parts = rb"(?:%s|lambda%s:]*+:|%s|%s)*+" % (letters, plain, _bracket(), STRING)
+    loop = rb"for%s]*?(?:\sin(?!%s)|[\"'#(\[{\\])" % (plain, word)
+    bracket = rb"[(\[{](?!%s]*+\\[^\r\n])" % plain
+    unread = rb"%s|#|\\(?=[\r\n])|lambda|(?<=[fFtT])[\"']|(?<=[fFtT][rR])[\"']" % bracket
+    return rb"%s(?:(?:#[^\r\n]*+|\\)%s){0,8}+(?:%s|%s)" % (parts, parts, loop, unread)
 
 
 @functools.cache
@@ -93,20 +101,25 @@ def _all() -> re.Pattern[bytes]:
     return re.compile(rb"%s[ \t]*+(?=[\r\n#;\0]|\Z)" % _bracket(), re.DOTALL)
 
 
-_UNCALLED = rb"(?<=[=(\[{,:%+)]\()|(?<=[=(\[{,:%+)acdefgilnoprt_]\s\()|(?<=[\s\\]\s\()"
-"""Matches behind a parenthesis that may be a generator expression's own: behind a sign, or a blank and what ends a word
-that lets it go on."""
+_SIGNS = rb"=(\[{,:%+"
+_GIVEN = _behind(("urn", "lse", "and", "[^a-ik-z_]or"))
+"""Matches behind a parenthesis that follows one of `_GIVING`, or a word that ends as they do."""
 
 
 @functools.cache
 def _source() -> re.Pattern[bytes]:
-    """The parenthesis of a call of something lazy, where the empty group matches, or of a generator expression."""
-    parts = (
-        *(_before_paren(LAZY), _before_paren(LAZY, b" ")),
-        _UNCALLED,
-        *(_before_paren([*(name.decode() for name in _SHOWING), *_EXCEPTIONS]), _generator()),
-    )
-    return re.compile(rb"\((?:(?:%s|%s)()|(?:%s|%s)(?=%s))" % parts, re.DOTALL)
+    """The parenthesis of a call of something lazy, where an empty group matches, or of a generator expression.
+
+    Behind a generator expression's own parenthesis stands a sign, or a blank and what lets it go on.
+    """
+    showing = (*_SHOWING, *_EXCEPTIONS)
+    given_apart = _behind((name[-2:] for name in (*showing, *_GIVING)), rb"\s")
+    going_on = rb"(?<=[\s\\)%s]\s\()|(?<=[\r\n]\()|%s" % (_SIGNS, given_apart)
+    behind_word = rb"(?<=[a-z_]\()(?:%s()|%s|%s)" % (_before_paren(LAZY), _before_paren(showing), _GIVEN)
+    behind_blank = rb"(?<=\s\()(?:%s()|%s)" % (_before_paren(LAZY, b" "), going_on)
+    behind_sign = rb"(?<=[%s]\()" % _SIGNS
+    parts = (behind_word, behind_blank, behind_sign, _generator())
+    return re.compile(rb"\((?:%s|%s|%s)(?(1)|(?(2)|(?=%s)))" % parts, re.DOTALL)
 
 
 def sources(code: bytes) -> Iterator[int]:
@@ -182,7 +195,8 @@ def _is_used_up(code: bytes, start: int) -> bool:
     word = before[len(before.rstrip(_WORD)) :]
     if not word:
         return not (is_argument or before.endswith(_GOING_ON))
-    return not (word in _GIVING or word in _SHOWING or word.lstrip(b"_")[:1].isupper() or not word.isascii())
+    is_number = word[:1].isdigit()  # and a word right behind it
+    return not (word in _LETTING_ON or word.endswith(_LETTING_ON_ENDS) or is_number)
 
 
 def _is_unpacked(code: bytes, start: int, at: int) -> bool:
@@ -205,28 +219,41 @@ _BEFORE_YIELD = (b":", b";", b"=", b"(", b"{")
 def generators(code: bytes) -> frozenset[bytes]:
     """The names of the generator functions that `code` defines, and of some others."""
     names: set[bytes] = set()
-    if b"yield" in code:
-        matches = sorted((match.start(), match[1]) for kind in _DEFINITIONS for match in kind.finditer(code))
-        definitions = [(start, _column(code, start), name) for start, name in reversed(matches)]
-        for match in _YIELD.finditer(code):
-            names.update(_around(code, match.start(), definitions))
+    found = _YIELD.finditer(code) if b"yield" in code else ()
+    places = [match.start() for match in found if _may_yield(code, match.start())]
+    if places:
+        matches = [(match.start(), match[1]) for kind in _DEFINITIONS for match in kind.finditer(code)]
+        definitions = sorted(matches, reverse=True)
+        for at in places:
+            names.update(_around(code, at, definitions))
     return frozenset(names)
 
 
-def _around(code: bytes, at: int, definitions: list[tuple[int, int, bytes]]) -> Iterator[bytes]:
-    """The names of the functions around `at`, of the one before it, and of what strings may hold."""
+def _may_yield(code: bytes, at: int) -> bool:
+    """Whether the `yield` at `at` may be more than a word of a text."""
     before = code[_line_start(code, at) : at].rstrip(_BLANK)
-    if before and not before.endswith(_BEFORE_YIELD):
-        return  # a word of a text
+    return not before or before.endswith(_BEFORE_YIELD)
+
+
+def _around(code: bytes, at: int, definitions: list[tuple[int, bytes]]) -> Iterator[bytes]:
+    """The names of the functions around `at`, of the one before it, and of what strings may hold.
+
+    `definitions` are starts and names, the last first.
+    """
     least, is_first = _column(code, at), True
-    for start, column, name in definitions:
-        if start < at and (is_first or column < least):
+    for start, name in definitions:
+        if start > at:
+            continue
+        column = _column(code, start)
+        if is_first or column < least:
             if code.startswith(b"def", start):
                 is_first = False
                 if not _is_decorated(code, start):
                     yield name
             if column < least and not _may_be_text(code, start, at):
                 least = column
+        if not (least or is_first):
+            return
 
 
 def _line_start(code: bytes, at: int) -> int:
