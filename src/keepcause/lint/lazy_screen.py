@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint import lazy_sources
 from keepcause.lint.construct import BUILTIN_EXCEPTIONS
-from keepcause.lint.lazy_sources import BUILTINS, LAZY, LOGS, is_used, sources, used_from
+from keepcause.lint.lazy_sources import BUILTINS, LAZY, LOGS, is_used, line_around, sources, used_from
 from keepcause.lint.logical import BETWEEN, normalized, statements
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _SHOWING = ("str", "repr", "ascii", "format", "dedent", "indent", "fill", "short
 _ERRORS = ("exit", "skip", "xfail", "fail", "skipTest", "add_note", "__init__")
 _SAYING = frozenset((*_ERRORS, *LOGS))
 _OWN_TEXTS = frozenset(("__str__", "__repr__"))
+_LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 
 
 def may_show_view(file: Unparsed) -> bool:
@@ -38,12 +39,14 @@ def may_show_view(file: Unparsed) -> bool:
 @functools.lru_cache(maxsize=1)
 def may_show_lazy(file: Unparsed) -> bool:
     """Whether an error or log text in the file may show, or run through, a lazy iterator."""
-    functions = {name for name in lazy_sources.generators(file.code) if is_used(file.code, name)}
-    functions.update(used_from(file.code, _encoded(file.generators)) if file.generators else ())
-    if not functions and next(sources(file.code), None) is None:
+    code = file.code
+    functions = {name for name in lazy_sources.generators(code) if is_used(code, name)}
+    functions.update(used_from(code, _encoded(file.generators)) if file.generators else ())
+    places = {line_around(code, at) for at in sources(code)}
+    if not functions and not places:
         return False
     try:
-        return _Search(file.lines, functions).finds_some()
+        return _Search(file.lines, functions).finds_some(places)
     except (ValueError, RecursionError, MemoryError):
         return True
 
@@ -76,10 +79,9 @@ class _Search:
         for name in functions:
             self._add(name.decode(), self._functions)
 
-    def finds_some(self) -> bool:
-        """Whether some text may show one."""
-        code = self._lines.code
-        if any(map(self._shows, dict.fromkeys(self._lines.start(at) for at in sources(code)))):
+    def finds_some(self, places: Iterable[bytes]) -> bool:
+        """Whether some text may show one; `places` are what the file's lines hold that make something lazy."""
+        if any(map(self._shows, {start for place in places for start in self._lines.holding(place)})):
             return True
         while self._waiting:
             if any(map(self._shows, self._concerned(*self._waiting.pop()))):
@@ -103,10 +105,8 @@ class _Search:
     def _shows(self, start: int) -> bool:
         """Whether a text in the line at `start` may show something lazy; follows the names that it is given."""
         for top in statements(self._lines.line(start)):
-            for node in ast.walk(top):
+            for node in _walk(top):
                 match node:
-                    case ast.expr_context() | ast.Name() | ast.Constant() | ast.Attribute():
-                        continue  # most nodes
                     case ast.Call():
                         if self._call_shows(node):
                             return True
@@ -132,14 +132,14 @@ class _Search:
 
     def _call_shows(self, call: ast.Call) -> bool:
         """Whether `call` makes an error or log text that may show something lazy."""
+        if not any(map(self._prints, _given(call))):
+            return False
         match call.func:
             case ast.Name(id=name):
-                says = name in _SAYING or name in BUILTIN_EXCEPTIONS or name in self._lines.classes
+                return name in _SAYING or name in BUILTIN_EXCEPTIONS or name in self._lines.classes
             case ast.Attribute(attr=name):
-                says = name in _SAYING or name.startswith("assert")
-            case _:
-                says = False
-        return says and any(map(self._prints, _given(call)))
+                return name in _SAYING or name.startswith("assert")
+        return False
 
     def _return_shows(self, value: ast.expr, start: int) -> bool:
         """Whether what the line at `start` returns is the text of an object, and may show something lazy."""
@@ -248,6 +248,18 @@ class _Search:
             case ast.Call(args=arguments):
                 return any(map(self._is_held, arguments))
         return self._is_held(joined)
+
+
+def _walk(top: ast.AST) -> Iterator[ast.AST]:
+    """`top` and what is below it, but names, constants and what has no place."""
+    pending = [top]
+    while pending:
+        node = pending.pop()
+        yield node
+        for field in node._fields:
+            value = getattr(node, field)
+            parts = value if isinstance(value, list) else (value,)
+            pending += [part for part in parts if isinstance(part, ast.AST) and not isinstance(part, _LEAVES)]
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

@@ -7,6 +7,7 @@ their own, or which stands apart from its parenthesis.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import re
 from typing import TYPE_CHECKING
@@ -56,18 +57,30 @@ _FARTHEST = 200
 _DEEPEST = 4
 
 
-def _before_paren(names: Iterable[str], blank: bytes = b"") -> bytes:
-    """Matches behind a parenthesis that follows one of `names`, of three letters or more, or words that end so."""
+def _before_paren(names: Iterable[str], blank: bytes = b"", unless: bytes = b"") -> bytes:
+    """Matches behind a parenthesis that follows one of `names`, or words that end so, but not right behind `unless`.
+
+    Each name has three letters or more. Few words pass the look at each of their last three, which comes first.
+    """
     by_length: dict[int, list[str]] = {}
     for name in names:
         by_length.setdefault(len(name), []).append(name)
-    whole = b"|".join(_behind(each, blank) for each in by_length.values())
-    return rb"%s(?:%s)" % (_behind((name[-3:] for name in names), blank), whole)  # few words pass the first
+    letters = ("".join(sorted({name[place] for name in names})).encode() for place in (-3, -2, -1))
+    last = rb"(?<=[%s][%s][%s]%s\()" % (*letters, blank)
+    whole = (
+        _behind(each, blank) + (rb"(?<!%s%s)" % (unless, _any(each, blank)) if unless else b"")
+        for each in by_length.values()
+    )
+    return rb"%s%s(?:%s)" % (last, _behind((name[-3:] for name in names), blank), b"|".join(whole))
 
 
 def _behind(endings: Iterable[str], blank: bytes = b"") -> bytes:
     """Matches behind a parenthesis that follows one of `endings`, which are of one length."""
-    return rb"(?<=(?:%s)%s\()" % ("|".join(sorted(set(endings))).encode(), blank)
+    return rb"(?<=%s)" % _any(endings, blank)
+
+
+def _any(endings: Iterable[str], blank: bytes) -> bytes:
+    return rb"(?:%s)%s\(" % ("|".join(sorted(set(endings))).encode(), blank)
 
 
 def _bracket() -> bytes:
@@ -106,6 +119,10 @@ _GIVEN = _behind(("urn", "lse", "and", "[^a-ik-z_]or"))
 """Matches behind a parenthesis that follows one of `_GIVING`, or a word that ends as they do."""
 
 
+_USING_UP = rb"(?:%s)" % b"|".join((rb"\sin ", rb"ist\(", rb"ict\(", rb"oin\(", rb"ple\(", rb"ted\("))
+"""Of what `_is_used_up` says that it runs through what follows, the most frequent: `list(`, `sorted(`."""
+
+
 @functools.cache
 def _source() -> re.Pattern[bytes]:
     """The parenthesis of a call of something lazy, where an empty group matches, or of a generator expression.
@@ -115,7 +132,11 @@ def _source() -> re.Pattern[bytes]:
     showing = (*_SHOWING, *_EXCEPTIONS)
     given_apart = _behind((name[-2:] for name in (*showing, *_GIVING)), rb"\s")
     going_on = rb"(?<=[\s\\)%s]\s\()|(?<=[\r\n]\()|%s" % (_SIGNS, given_apart)
-    behind_word = rb"(?<=[a-z_]\()(?:%s()|%s|%s)" % (_before_paren(LAZY), _before_paren(showing), _GIVEN)
+    behind_word = rb"(?<=[a-z_]\()(?:%s()|%s|%s)" % (
+        _before_paren(LAZY, unless=_USING_UP),
+        _before_paren(showing),
+        _GIVEN,
+    )
     behind_blank = rb"(?<=\s\()(?:%s()|%s)" % (_before_paren(LAZY, b" "), going_on)
     behind_sign = rb"(?<=[%s]\()" % _SIGNS
     parts = (behind_word, behind_blank, behind_sign, _generator())
@@ -207,10 +228,7 @@ def _is_unpacked(code: bytes, start: int, at: int) -> bool:
 
 # Functions that give generators
 
-_DEFINITIONS = tuple(
-    re.compile(rb"%s(?<![\w\x80-\xff.]%s)(?=[\s\\])%s([\w\x80-\xff]++)" % (kind, kind, BETWEEN))
-    for kind in (b"def", b"class")
-)
+_DEFINITION = re.compile(rb"(?<![\w\x80-\xff.])(def|class)(?=[\s\\])%s([\w\x80-\xff]++)" % BETWEEN)
 _DECORATED = re.compile(rb"[ \t]*@(?!staticmethod|classmethod)[\w.]++(?:\(.*\))?[ \t\r]*\n[ \t]*(?:async )?")
 _YIELD = re.compile(rb"yield(?<=[\s:;=({]yield)(?![\w\x80-\xff])")
 _BEFORE_YIELD = (b":", b";", b"=", b"(", b"{")
@@ -219,41 +237,52 @@ _BEFORE_YIELD = (b":", b";", b"=", b"(", b"{")
 def generators(code: bytes) -> frozenset[bytes]:
     """The names of the generator functions that `code` defines, and of some others."""
     names: set[bytes] = set()
-    found = _YIELD.finditer(code) if b"yield" in code else ()
-    places = [match.start() for match in found if _may_yield(code, match.start())]
-    if places:
-        matches = [(match.start(), match[1]) for kind in _DEFINITIONS for match in kind.finditer(code)]
-        definitions = sorted(matches, reverse=True)
-        for at in places:
+    yields = [at for at in _places(code, b"yield") if _may_yield(code, at)]
+    if yields:
+        definitions = sorted([*_places(code, b"def"), *_places(code, b"class")])
+        for at in yields:
             names.update(_around(code, at, definitions))
     return frozenset(names)
 
 
+def _places(code: bytes, word: bytes) -> Iterator[int]:
+    at = code.find(word)
+    while at >= 0:
+        yield at
+        at = code.find(word, at + len(word))
+
+
 def _may_yield(code: bytes, at: int) -> bool:
-    """Whether the `yield` at `at` may be more than a word of a text."""
+    """Whether the word, or part of one, at `at` may be a `yield` of the code."""
+    if not _YIELD.match(code, at):
+        return False
     before = code[_line_start(code, at) : at].rstrip(_BLANK)
     return not before or before.endswith(_BEFORE_YIELD)
 
 
-def _around(code: bytes, at: int, definitions: list[tuple[int, bytes]]) -> Iterator[bytes]:
+def _around(code: bytes, at: int, places: list[int]) -> Iterator[bytes]:
     """The names of the functions around `at`, of the one before it, and of what strings may hold.
 
-    `definitions` are starts and names, the last first.
+    `places` are where there may be definitions, in their order.
     """
     least, is_first = _column(code, at), True
-    for start, name in definitions:
-        if start > at:
-            continue
+    for start in reversed(places[: bisect.bisect(places, at)]):
         column = _column(code, start)
-        if is_first or column < least:
-            if code.startswith(b"def", start):
+        if (is_first or column < least) and (definition := _DEFINITION.match(code, start)):
+            if definition[1] == b"def":
                 is_first = False
                 if not _is_decorated(code, start):
-                    yield name
+                    yield definition[2]
             if column < least and not _may_be_text(code, start, at):
                 least = column
         if not (least or is_first):
             return
+
+
+def line_around(code: bytes, at: int) -> bytes:
+    """The line of the file around `at`, whether it is a whole logical line or not."""
+    ends = [end for end in (code.find(b"\n", at), code.find(b"\r", at)) if end >= 0]
+    return code[_line_start(code, at) : min(ends, default=len(code))]
 
 
 def _line_start(code: bytes, at: int) -> int:
