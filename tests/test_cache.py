@@ -92,6 +92,16 @@ def test_a_file_that_comes_or_goes_counts(project: Path, checked: Callable[[], t
     assert checked() == ([], 0)  # the first record holds again
 
 
+def test_where_programs_begin_counts(project: Path, checked: Callable[[], tuple[list[str], int]]) -> None:
+    (project / "sub").mkdir()
+    (project / "worker.py").rename(project / "sub" / "worker.py")
+    write(project / "sub" / "__init__.py", "")
+    assert checked()[1] == 4
+    assert checked()[1] == 0
+    write(project / "sub" / "pyproject.toml", "")  # the files are the same, but no longer of one program
+    assert checked()[1] == 4
+
+
 def test_bytes_count_where_times_do_not_tell(project: Path, checked: Callable[[], tuple[list[str], int]]) -> None:
     checked()
     (project / "other.py").touch()

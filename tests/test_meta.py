@@ -16,7 +16,7 @@ import pytest
 import keepcause
 from keepcause import cli
 from keepcause.lint.finding import Safety
-from keepcause.lint.rule import Rule, all_rules
+from keepcause.lint.rule import Rule, all_codes, all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +50,10 @@ THIRD_PARTY = {"codemod": {"libcst"}, "flake8": {"flake8"}, "runtime": {"torch"}
 """What else a room may import; the runtime's only inside of functions."""
 
 each_rule = pytest.mark.parametrize("rule", all_rules(), ids=[rule.code for rule in all_rules()])
+
+
+def test_codes_are_known_by_the_names_of_modules() -> None:
+    assert all_codes() == tuple(rule.code for rule in all_rules())
 
 
 def table_rows() -> dict[str, list[str]]:
@@ -148,7 +152,11 @@ def test_rooms_import_only_downwards(room: str, path: Path) -> None:
         ("import keepcause.cli", ["keepcause.lint", "keepcause.config", "keepcause.checkpoint"]),
         (
             "import keepcause.cli; keepcause.cli._parser(['check'])",
-            ["libcst", "keepcause.codemod", "keepcause.checkpoint"],
+            ["libcst", "keepcause.codemod", "keepcause.checkpoint", "keepcause.lint.engine", "keepcause.lint.source"],
+        ),
+        (
+            "from keepcause.lint.engine import Settings, looking; looking(b'x = 1', Settings())",
+            ["keepcause.lint.graph", "keepcause.lint.program"],
         ),
     ],
 )

@@ -56,6 +56,43 @@ def test_a_folder_outside_of_git(tree: Path) -> None:
     assert python_files(tree) == [".hidden/h.py", "a/c.py", "b.py", "gone.py"]
 
 
+def test_a_folder_that_can_not_be_listed_is_told_each_time(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tree, "a.py", "sub/b.py", "sub/inner/c.py")
+    scandir = os.scandir
+
+    def refusing(folder: str) -> object:
+        if folder.endswith("sub"):
+            raise PermissionError(13, "Permission denied", folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    monkeypatch.chdir(tree)
+    both = Tree()
+    for folder, name in ((tree, str(tree / "sub")), (Path(), "./sub")):
+        failures: list[OSError] = []
+        assert both.python_files(folder, failures.append) == ["a.py"]
+        assert [failure.filename for failure in failures] == [name]
+        assert both.python_files(folder, left_out="sub".__eq__) == ["a.py"]
+
+
+def test_folders_are_listed_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tree, "pyproject.toml", "a.py", "sub/b.py", "out/c.py", "sub/test_d.py")
+    listed: list[str] = []
+    scandir = os.scandir
+
+    def counting(folder: str) -> object:
+        listed.append(folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", counting)
+    both = Tree()
+    names = list(both.expand([tree, tree / "sub"], lambda path, top: path == f"{tree}/out"))
+    assert names == [f"{tree}/{name}" for name in ("a.py", "sub/b.py", "sub/test_d.py")]
+    assert both.root(f"{tree}/sub") == tree
+    assert both.program_files(str(tree)) == ["a.py", "out/c.py", "sub/b.py"]
+    assert sorted(listed) == [str(tree), f"{tree}/out", f"{tree}/sub"]
+
+
 def test_a_folder_inside_of_git(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tree, "b.py", "deleted.py", "a/c.py", "a/d.txt", "ignored/i.py", "new\nline.py", "ß.py", "inner.py/i.py")
     (tree / ".gitignore").write_text("ignored\n")

@@ -10,8 +10,7 @@ import pytest
 from keepcause import cli, commands
 from keepcause.lint.checked import FileReport
 from keepcause.lint.engine import Engine, Settings
-from keepcause.lint.finding import Grade
-from keepcause.lint.graph import LAUNCH_SITE
+from keepcause.lint.finding import LAUNCH_SITE, Grade
 
 TEXT = (Path(__file__).parents[2] / "docs" / "worker-init.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)

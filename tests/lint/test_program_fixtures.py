@@ -20,8 +20,7 @@ from keepcause.config.layers import Layers
 from keepcause.lint.checked import FileReport
 from keepcause.lint.engine import Engine, Settings
 from keepcause.lint.files import Tree
-from keepcause.lint.finding import Grade
-from keepcause.lint.graph import LAUNCH_SITE
+from keepcause.lint.finding import LAUNCH_SITE, Grade
 
 if TYPE_CHECKING:
     from keepcause.lint.finding import WorkerInit

@@ -11,7 +11,7 @@ from keepcause.config.globs import matcher
 from keepcause.config.kinds import CODES, CODES_BY_GLOB, FUNCTIONS, GLOBS, NAMES, REFERENCE, TRUTH, Kind, one_of
 from keepcause.lint.files import SKIPPED, read
 from keepcause.lint.finding import Grade
-from keepcause.lint.options import Structured
+from keepcause.lint.options import Declared, Structured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -242,7 +242,6 @@ def spelled(config: Config) -> str:
 def settings(config: Config, path: str) -> Settings:
     """What the linter is to look for under `config` in the file at `path` (absolute)."""
     from keepcause.lint.engine import Settings
-    from keepcause.lint.graph import Declared
 
     codes = enabled((*config["select"], *config["extend-select"]), config["ignore"])
     for pattern, ignored in config["per-file-ignores"]:

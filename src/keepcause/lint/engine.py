@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.checked import FileReport, Trouble, unreadable
 from keepcause.lint.files import Tree, is_test_path, read
-from keepcause.lint.finding import Finding, Grade, WorkerInit
-from keepcause.lint.graph import LAUNCH_SITE, Declared, Graph
+from keepcause.lint.finding import LAUNCH_SITE, Finding, Grade, WorkerInit
 from keepcause.lint.noqa import Suppressions
-from keepcause.lint.options import Structured
-from keepcause.lint.program import Program
+from keepcause.lint.options import Declared, Structured
 from keepcause.lint.root_screen import may_have_child, may_have_root
 from keepcause.lint.rule import Rule, Where, all_rules
 from keepcause.lint.source import Source, SourceError
@@ -25,6 +23,9 @@ from keepcause.lint.unparsed import Unparsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from keepcause.lint.graph import Graph
+    from keepcause.lint.program import Program
 
     Explain = Callable[[Finding, Where], WorkerInit | None]
     Graphs = dict[tuple[Path, Declared], Graph]
@@ -164,7 +165,7 @@ class Engine:
         source = Source(data, name)
         if graph:
             source.elsewhere = partial(graph.resolver.gives, name)
-        linked = graph or Graph(Program.of_one_file(source), self.settings.declared)
+        linked = _alone(source, self.settings) if graph is None else partial(self.graph, root)
         # A comment may keep quiet what is only possible; then it is in use.
         least = Grade.POSSIBLE if self.settings.reviewed and b"noqa" in data.lower() else self.settings.evidence
         return lint_source(
@@ -187,10 +188,14 @@ class Engine:
         """The graph of the program below `root`."""
         key = root, self.settings.declared
         if key not in self._graphs:
+            from keepcause.lint.graph import Graph  # here, as below: most files are turned down, and need no graph
+
             self._graphs[key] = Graph(self._program(root), self.settings.declared)
         return self._graphs[key]
 
     def _program(self, root: Path) -> Program:
+        from keepcause.lint.program import Program
+
         program = Program(root, self._tree.program_files(str(root)))
         given = {}
         for path, data in self._given.items():
@@ -208,12 +213,28 @@ def lint_single_file(source: Source, settings: Settings, rules: Iterable[Rule] |
 
     `rules` are those that are `looking`, where that is known.
     """
-    graph = Graph(Program.of_one_file(source), settings.declared)
+    graph = _alone(source, settings)
     rules = looking(source.data, settings) if rules is None else rules
     return lint_source(source, settings, lambda *asked: _evidence(graph, source, settings.evidence, *asked), rules)
 
 
-def _evidence(graph: Graph, source: Source, least: Grade, finding: Finding, where: Where) -> WorkerInit | None:
+def _alone(source: Source, settings: Settings) -> Callable[[], Graph]:
+    """The graph of a program that is one file, made when it is first asked for."""
+
+    @functools.cache
+    def graph() -> Graph:
+        from keepcause.lint.graph import Graph
+        from keepcause.lint.program import Program
+
+        return Graph(Program.of_one_file(source), settings.declared)
+
+    return graph
+
+
+def _evidence(
+    linked: Callable[[], Graph], source: Source, least: Grade, finding: Finding, where: Where
+) -> WorkerInit | None:
+    graph = linked()
     graph.program.offer(source)
     summary = graph.program.summary(source.path)
     if summary is None:

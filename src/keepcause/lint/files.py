@@ -24,6 +24,8 @@ SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__", ".keepcause
 """Folders that are never walked."""
 _TEST_PARTS = frozenset({"test", "tests", "testing", "test_utils", "benchmark", "benchmarks"})
 _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
+_AT_ONCE = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Opens without waiting: what was a file a moment ago may be a pipe by now."""
 _SHEBANG = re.compile(rb"#!.*\bpython[0-9.]*(?:\s|$)")
 _GIT = ("git", "-c", "core.fsmonitor=false")
 _GIT_ENVIRONMENT = {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1"}
@@ -47,15 +49,15 @@ def read(path: Path | str) -> bytes:
         raise
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    with open(path, "rb", buffering=0, opener=_at_once) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    descriptor = os.open(path, _AT_ONCE)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
-        return file.read()
-
-
-def _at_once(path: str, flags: int) -> int:
-    """Open without waiting: what was a file a moment ago may be a pipe by now."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+        size = status.st_size + 4096  # all of it at once, unless it grows or does not say how big it is
+        return b"".join(iter(lambda: os.read(descriptor, size), b""))
+    finally:
+        os.close(descriptor)
 
 
 def program_root(path: Path, exists: Callable[[str], bool] = os.path.exists) -> Path:
@@ -173,13 +175,14 @@ class Tree:
         pending = [""]
         while pending:
             inner = pending.pop()
+            prefix = f"{inner}/" if inner else ""
             try:
-                folders, files = self._list(os.path.join(top, inner) if inner else top, f"{absolute}/{inner}")
+                folders, files = self._list(os.path.join(top, inner) if inner else top, f"{absolute}/{prefix}")
             except OSError as error:
                 failed(error)
                 continue
-            yield from (inner + name for name in files)
-            pending += [f"{inner}{name}/" for name in folders if not left_out(inner + name)]
+            yield from (prefix + name for name in files)
+            pending += [prefix + name for name in folders if not left_out(prefix + name)]
 
     def _list(self, folder: str, key: str) -> tuple[list[str], list[str]]:
         """The folders in a folder that are walked, and its Python files; raises OSError."""

@@ -101,6 +101,10 @@ class Grade(enum.StrEnum):
         return list(Grade).index(self)
 
 
+LAUNCH_SITE = "launch site"
+"""Why a step is a root: it names a call that launches a worker."""
+
+
 @dataclass(frozen=True)
 class Step:
     """One function on a worker-init path, with the reason why it follows from the step before it."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint import startup
-from keepcause.lint.finding import Grade, Step, WorkerInit
+from keepcause.lint.finding import LAUNCH_SITE, Grade, Step, WorkerInit
+from keepcause.lint.options import Declared
 from keepcause.lint.resolve import Located, Resolver, is_constructor, last_name
 from keepcause.lint.roots import ACTOR_START, BOOT_HOOK, PROCESS_RUN, Roots
 from keepcause.lint.summary import Class
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from keepcause.lint.program import Program
     from keepcause.lint.summary import Function
 
-LAUNCH_SITE = "launch site"
 _CHILD_SIDE = (BOOT_HOOK, ACTOR_START, PROCESS_RUN)
 _MOST_CALLERS = 25
 _MOST_FILES_OF_A_STEP = 8
@@ -53,22 +52,6 @@ class Verdict:
     callers: tuple[Caller, ...] = ()
     final: bool = False
     """No longer path would change it."""
-
-
-@dataclass(frozen=True)
-class Declared:
-    """What the user says of functions, by patterns such as `pkg.mod:Class.method` or `pkg.workers.*`."""
-
-    worker_init: tuple[str, ...] = ()
-    not_worker_init: tuple[str, ...] = ()
-
-    def mark(self, module: str, qualname: str) -> str:
-        """`worker-init` or `not-worker-init`, if a pattern says so of a function; the second wins."""
-        name = f"{module}.{qualname}"
-        for mark, patterns in (("not-worker-init", self.not_worker_init), ("worker-init", self.worker_init)):
-            if any(fnmatch.fnmatchcase(name, pattern.replace(":", ".")) for pattern in patterns):
-                return mark
-        return ""
 
 
 class Graph:
