@@ -381,10 +381,64 @@ def test_the_fixtures_get_through() -> None:
     assert tally.found > 20
 
 
+# What stands where, as no list above puts it together.
+SPELLINGS = [
+    "raise ValueError(  # why\n(x for x in rows))",
+    "held = (  # why\n(x for x in rows))\nraise ValueError(held)",
+    "def gen():\n    return(x for x in rows)\nraise ValueError(gen())",
+    "def gen():\n    held = map(str, rows)\n    return held\nraise ValueError(gen())",
+    "def gen():\n    return iter(rows) if rows else(x for x in rows)\nraise ValueError(f'{gen()}')",
+    "def gen():\n    yield 1\ndef more():\n    return gen()\nraise ValueError(more())",
+    "raise ValueError(rows or(x for x in rows))",
+    "raise ValueError(rows and\t(x for x in rows))",
+    "raise ValueError(1or(x for x in rows))",
+    "raise ValueError(1jor(x for x in rows))",
+    "raise ValueError(0 if 1else(x for x in rows))",
+    "raise ValueError(1for x in rows)",
+    "raise ValueError(1jfor x in rows)",
+    "raise ValueError('?'for x in rows)",
+    "raise ValueError([1, 2]for x in rows)",
+    "raise ValueError(x for(x)in rows)",
+    "raise ValueError(x for [x]in rows)",
+    "raise ValueError(x for x, in rows)",
+    "raise ValueError(x for x\\\nin rows)",
+    "raise ValueError(x for x# in, (\n in rows)",
+    "raise ValueError(x\ffor\fx\fin rows)",
+    "raise ValueError(lambda a, b=1: a for x in rows)",
+    "raise ValueError(lambda a, b={1: 2}: a for x in rows)",
+    "raise ValueError(lambda_ for lambda_ in rows)",
+    "raise ValueError(flambda for flambda in rows)",
+    "raise ValueError\\\n(x for x in rows)",
+    "class \u00c9Error(ValueError): pass\nraise \u00c9Error(x for x in rows)",
+    "held = map(str, rows)\nnext(held)\nmax = list\nraise ValueError(f'{max(held)}')",
+    "held = map(str, rows)\nnext(held)\nraise ValueError(f'{set(held)}')",
+    "held = map(str, rows)\nnext(held)\nraise ValueError(', '.join(map(str, held)))",
+    "held = map(str, rows)\ntext = f'{held}'\nraise ValueError(text.strip())",
+    "held = map(str, rows)\ns = str\nraise ValueError(s(f'{held}'))",
+    "from textwrap import dedent as d\nheld = map(str, rows)\nraise ValueError(d(f'{held}'))",
+    "held = map(str, rows)\nerror = make(a=f'{held}')\nraise error",
+    "held = map(str, rows)\nraise ValueError(f'{1:{held}}')",
+    "raise ValueError([1, 2 if rows else map(str, rows)])",
+    "class A:\n    held = map(str, rows)\n    def act(self): raise ValueError(self.held)",
+    "class A:\n    def __str__(self):\n        text = f'{map(str, self.rows)}'\n        return text",
+]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("code", SPELLINGS)
+def test_no_odd_spelling_gets_through(code: str, end: str) -> None:
+    tally = Tally()
+    tally.check(f"rows = [1]\n{code}\n".replace("\n", end).encode(), LAZY)
+    assert tally.found
+
+
 @pytest.mark.parametrize(
     "code",
     [
         "raise ValueError(', '.join(str(row) for row in rows))",
+        "held = map(str, rows)\nnames = pick(held)\nraise ValueError(f'{names}')",
+        "held = (  # (for all in)\n    lambda row, other=1: row,\n    '(?:for) in',\n)\nraise ValueError(f'{held}')",
+        "def names():\n    yield 1\ndef more():\n    return keep(names())\nraise ValueError(f'{more()}')",
         "raise ValueError(f'{\", \".join(map(str, rows))} {sum(row for row in rows)} {list(zip(rows, rows))}')",
         "def names():\n    yield 1\nraise ValueError(f'{sorted(names())}')",
         "rows = [x for x in map(str, rows)]\nraise ValueError(rows)",

@@ -101,11 +101,12 @@ def _generator() -> bytes:
     plain = rb"[^\"'#()\[\]{}\\"
     goes_on = rb"(?<=[A-IK-Z_a-ik-z\x80-\xff])"  # a word, but no number, which a word may follow at once
     letters = rb"%s,?fl]++|f(?!or(?!%s))|l(?!ambda(?!%s))|%s[fl]" % (plain, word, word, goes_on)
-    parts = rb"(?:%s|lambda%s:]*+:|%s|%s)*+" % (letters, plain, _bracket(), STRING)
+    between = rb"#[^\r\n]*+|\\(?=[\r\n])"
+    parts = rb"(?:%s|lambda%s:]*+:|%s|%s|%s)*+" % (letters, plain, _bracket(), STRING, between)
     loop = rb"for%s]*?(?:\sin(?!%s)|[\"'#(\[{\\])" % (plain, word)
     bracket = rb"[(\[{](?!%s]*+\\[^\r\n])" % plain
-    unread = rb"%s|#|\\(?=[\r\n])|lambda|(?<=[fFtT])[\"']|(?<=[fFtT][rR])[\"']" % bracket
-    return rb"%s(?:(?:#[^\r\n]*+|\\)%s){0,8}+(?:%s|%s)" % (parts, parts, loop, unread)
+    unread = rb"%s|lambda|(?<=[fFtT])[\"']|(?<=[fFtT][rR])[\"']" % bracket
+    return rb"%s(?:%s|%s)" % (parts, loop, unread)
 
 
 @functools.cache
@@ -117,8 +118,6 @@ def _all() -> re.Pattern[bytes]:
 _SIGNS = rb"=(\[{,:%+"
 _GIVEN = _behind(("urn", "lse", "and", "[^a-ik-z_]or"))
 """Matches behind a parenthesis that follows one of `_GIVING`, or a word that ends as they do."""
-
-
 _USING_UP = rb"(?:%s)" % b"|".join((rb"\sin ", rb"ist\(", rb"ict\(", rb"oin\(", rb"ple\(", rb"ted\("))
 """Of what `_is_used_up` says that it runs through what follows, the most frequent: `list(`, `sorted(`."""
 
