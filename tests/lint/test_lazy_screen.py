@@ -421,6 +421,15 @@ SPELLINGS = [
     "raise ValueError([1, 2 if rows else map(str, rows)])",
     "class A:\n    held = map(str, rows)\n    def act(self): raise ValueError(self.held)",
     "class A:\n    def __str__(self):\n        text = f'{map(str, self.rows)}'\n        return text",
+    'text = """\n# """; raise ValueError(map(str, rows))',
+    "text = '''\n#'''; raise ValueError(x for x in rows)",
+    "text = 'so\\\n# '; raise ValueError(map(str, rows))",
+    f"raise ValueError({' ' * 300}map(str, rows))",
+    "def gen():\n    for row in rows:\n# def old():\n        yield row\nraise ValueError(gen())",
+    "def gen():\n    def inner(): pass\n# class Old\n    yield 1\nraise ValueError(gen())",
+    "def gen():\n    def inner(): pass\n    got = (\nyield 1)\nraise ValueError(gen())",
+    "def gen():\n    text = '''\ndef inner():\n'''\n    yield 1\nraise ValueError(gen())",
+    "def gen():\n    'so\\\ndef'\n    yield 1\nraise ValueError(gen())",
 ]
 
 
@@ -459,9 +468,12 @@ def test_what_shows_nothing_lazy_is_not_parsed(code: str) -> None:
         "import pkg.names\nraise ValueError(f'{pkg.names.names()}')",
         "from pkg import other as module\nshown = module . names()\nraise ValueError(f'{shown}')",
         "from pkg.names import *\nraise ValueError(f'{names()}')",
+        "from pkg.names import one, \\\n  names as n\nraise ValueError(f'{n()}')",
     ],
 )
-def test_generators_of_other_modules_count_where_they_are_known(code: str) -> None:
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_generators_of_other_modules_count_where_they_are_known(code: str, end: str) -> None:
+    code = code.replace("\n", end)
     assert not may_show_lazy(given(code))
     assert not may_show_lazy(given(code, "unheard_of"))
     assert may_show_lazy(given(code, "names"))

@@ -50,6 +50,19 @@ PARENTS = {
     "a keyword behind a continuation": (
         "from multiprocessing import Process\ndef go(f):\n    Process(\\\n target=f)\n{lost}"
     ),
+    "a keyword behind a form feed": "from multiprocessing import Process\ndef go(f):\n    Process(\ftarget=f)\n{lost}",
+    "a keyword at the beginning of a line": (
+        "from multiprocessing import Process\ndef go(f):\n    Process(\ntarget=f)\n{lost}"
+    ),
+    "a keyword before a comment": (
+        "from multiprocessing import Process\ndef go(f):\n    Process(target  # what\n = f)\n{lost}"
+    ),
+    "a keyword behind a text that ends like a comment": (
+        "from multiprocessing import Process\ndef go(f):\n    '''\n# '''; Process(target=f)\n{lost}"
+    ),
+    "a keyword in a file that begins with a comment": (
+        "# what\nfrom multiprocessing import Process\ndef go(f):\n    Process(target=f)\n{lost}"
+    ),
     "a list of functions": "from multiprocessing import Process\ndef go(f):\n    Process(target=[f][0])\n{lost}",
 }
 CHILDREN = {
@@ -82,6 +95,14 @@ CHILDREN = {
         "import threading\nclass A:\n    def __init__(self):\n        def inner():\n            pass\n"
         "        self.t = threading.Thread(\n            target=self.go\n        )\n        self.t.join()\n"
         "    def go(self):\n        {silent}"
+    ),
+    "one in a block behind a function within": (
+        "import threading\nclass A:\n    def __init__(self):\n        def inner(): pass\n        if inner:\n"
+        "            threading.Thread(target=self.go)\n        self.t.join()\n    def go(self):\n        {silent}"
+    ),
+    "one in a list": (
+        "import threading\nclass A:\n    def __init__(self):\n        self.all = [\n"
+        " threading.Thread(target=self.go)]\n        self.t.join()\n    def go(self):\n        {silent}"
     ),
 }
 

@@ -8,6 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint.handler import last_name
+from keepcause.lint.logical import BETWEEN
+from keepcause.lint.surroundings import (
+    BLANK,
+    FARTHEST,
+    definitions,
+    functions_around,
+    is_in_comment,
+    may_follow_comment,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,15 +42,14 @@ _ACTOR = re.compile(r"ray\.(?:actor\.)?remote\b")
 _THREAD = re.compile(r"threading\.Thread")
 _LITERAL = rb"(?:\[[^\[\]\"'#]*+\]|\"[^\"\\\n]*+\"|'[^'\\\n]*+'|\d++|None)\s*+[,)]"
 _KEYWORDS = tuple(
-    re.compile(rb"%s\s*+=(?!=)\s*+(?!%s)" % (word, _LITERAL)) for word in (b"target", b"initializer", b"worker_init_fn")
+    re.compile(rb"%s%s=(?!=)%s(?!%s)" % (word, BETWEEN, BETWEEN, _LITERAL))
+    for word in (b"target", b"initializer", b"worker_init_fn")
 )
-_THREAD_CALL = re.compile(rb"\n([ \t]*+)(?:[\w.]++ = )?threading\.Thread\(\s*+\Z")
-_IMPORTS_THREADING = re.compile(rb"^[ \t]*import threading", re.MULTILINE)
-_DEFINITION = re.compile(rb"^([ \t]*)(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
+_THREAD_CALL = re.compile(rb"(?<![\w.])threading\.Thread\(\s*+\Z")
+_IMPORTS_THREADING = re.compile(rb"^[ \t]*import threading\r?$", re.MULTILINE)
 _CALLED = re.compile(
     rb"\((?:(?<=spawn\()|(?<=start_processes\()|(?<=launch\()|(?<=_run_multiprocess\()|(?<=fork\()|(?<=remote\()(?<!\wremote\())"
 )
-_FARTHEST = 200
 _LAUNCHERS = (b"elastic_launch", b"torch_xla")
 """Whose `launch` starts processes."""
 ACTOR = "?"
@@ -86,26 +94,18 @@ def signs(data: bytes) -> Iterator[int]:
 
 def _is_argument(data: bytes, start: int) -> bool:
     """Whether the name at `start`, which something is assigned to, may be a call's keyword."""
-    line = data.rfind(b"\n", 0, start) + 1
-    if head := data[line:start].strip():
-        return data[start - 1 : start] in b" \t(," and not head.startswith(b"#")
-    before = data[max(0, line - _FARTHEST) : line].rstrip()
-    return not before or b"#" in before[before.rfind(b"\n") + 1 :] or before.endswith((b"(", b",", b"\\"))
+    first = max(0, start - FARTHEST)
+    before = data[first:start].rstrip(BLANK)
+    if not before or may_follow_comment(data, first + len(before), start):
+        return True
+    return before.endswith((b"(", b",")) and not is_in_comment(data, start)
 
 
 def _is_for_method_thread(data: bytes, start: int) -> bool:
     """Whether the keyword at `start` is the first of a `threading.Thread` that is not started by an `__init__`."""
-    call = _THREAD_CALL.search(data, max(0, start - _FARTHEST), start)
-    if call is None or not _IMPORTS_THREADING.search(data):
+    if not (_THREAD_CALL.search(data, max(0, start - FARTHEST), start) and _IMPORTS_THREADING.search(data)):
         return False
-    column = len(call[1].expandtabs())
-    around = [each for each in _DEFINITION.finditer(data, 0, start) if len(each[1].expandtabs()) < column]
-    return not around or (around[-1][2] != b"__init__" and not _may_be_text(data, around[-1].start()))
-
-
-def _may_be_text(data: bytes, at: int) -> bool:
-    """Whether what stands there may be in a string of several lines."""
-    return (data.count(b'"""', 0, at) + data.count(b"'''", 0, at)) % 2 != 0
+    return all(name != b"__init__" for _, name in functions_around(data, start, definitions(data)))
 
 
 def recognise(call: ast.Call, references: References, source: Source) -> Iterator[Launch]:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint import lazy_sources
 from keepcause.lint.construct import BUILTIN_EXCEPTIONS
-from keepcause.lint.lazy_sources import BUILTINS, LAZY, LOGS, is_used, line_around, sources, used_from
+from keepcause.lint.lazy_sources import BUILTINS, LAZY, LOGS, is_used, sources, used_from
 from keepcause.lint.logical import BETWEEN, normalized, statements
+from keepcause.lint.surroundings import line_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Where a file's bytes may make something lazy that is not used up at once; imports logical lines only.
+"""Where a file's bytes may make something lazy that is not used up at once; imports logical lines and surroundings.
 
 This reads names and the few bytes before them, in any bytes: a comment that reads like code counts as code. It relies
 on what `keepcause.lint.lazy` and `keepcause.lint.texts` leave alone: functions that are called by a name which is not
@@ -7,12 +7,21 @@ their own, or which stands apart from its parenthesis.
 
 from __future__ import annotations
 
-import bisect
 import functools
 import re
 from typing import TYPE_CHECKING
 
-from keepcause.lint.logical import BETWEEN, STRING, width
+from keepcause.lint.logical import BETWEEN, LETTERS, NO_WORD, STRING, WORD
+from keepcause.lint.surroundings import (
+    BLANK,
+    FARTHEST,
+    definitions,
+    functions_around,
+    is_in_comment,
+    line_start,
+    may_follow_comment,
+    places,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,16 +53,10 @@ _LETTING_ON_ENDS = tuple(map(str.encode, _EXCEPTIONS))
 
 _GOING_ON = tuple(b"%c" % sign for sign in b"=([{,:%+).")
 """What may stand before something that goes on as it is."""
-_BLANK = b" \t\r\n\f\\"
-_WORD = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_"))
-_COMMENT = re.compile(rb"[^\"'#]*+#[^{]*+")
-"""A line up to what is no code: it is in a comment, or in a text and not in its fields."""
-_DOTTED = _WORD + b"."
+_DOTTED = LETTERS + b"."
 _TO_SEVERAL = re.compile(rb"[\r\n][^#\r\n]*[^\s\\,(#][ \t]*[\r\n]\s*[\w.]++(?:, ?[\w.]++)++ ?= ?\Z")
 """An assignment to more than one name, at the beginning of a statement."""
 _CLOSING = (b")", b"]", b"}", b'"', b"'")
-_LINE_ENDS = (b"\n", b"\r", b"\0")
-_FARTHEST = 200
 _DEEPEST = 4
 
 
@@ -97,13 +100,12 @@ def _generator() -> bytes:
 
     No comma stands in it before the loop but in brackets, strings and what a lambda takes.
     """
-    word = rb"[\w\x80-\xff]"
     plain = rb"[^\"'#()\[\]{}\\"
     goes_on = rb"(?<=[A-IK-Z_a-ik-z\x80-\xff])"  # a word, but no number, which a word may follow at once
-    letters = rb"%s,?fl]++|f(?!or(?!%s))|l(?!ambda(?!%s))|%s[fl]" % (plain, word, word, goes_on)
+    letters = rb"%s,?fl]++|f(?!or%s)|l(?!ambda%s)|%s[fl]" % (plain, NO_WORD, NO_WORD, goes_on)
     between = rb"#[^\r\n]*+|\\(?=[\r\n])"
     parts = rb"(?:%s|lambda%s:]*+:|%s|%s|%s)*+" % (letters, plain, _bracket(), STRING, between)
-    loop = rb"for%s]*?(?:\sin(?!%s)|[\"'#(\[{\\])" % (plain, word)
+    loop = rb"for%s]*?(?:\sin%s|[\"'#(\[{\\])" % (plain, NO_WORD)
     bracket = rb"[(\[{](?!%s]*+\\[^\r\n])" % plain
     unread = rb"%s|lambda|(?<=[fFtT])[\"']|(?<=[fFtT][rR])[\"']" % bracket
     return rb"%s(?:%s|%s)" % (parts, loop, unread)
@@ -153,8 +155,8 @@ def sources(code: bytes) -> Iterator[int]:
 
 def _called_at(code: bytes, at: int) -> int:
     """Where the dotted name before the parenthesis at `at` begins; -1 where it is none of the lazy functions."""
-    called = code[max(0, at - _FARTHEST) : at].removesuffix(b" ")
-    owner = called.rstrip(_WORD)
+    called = code[max(0, at - FARTHEST) : at].removesuffix(b" ")
+    owner = called.rstrip(LETTERS)
     name = called[len(owner) :].decode(errors="replace")
     if name not in LAZY:
         return -1
@@ -185,7 +187,7 @@ def is_used(code: bytes, name: bytes, roots: frozenset[bytes] | None = None) -> 
 
 def _owned_from(code: bytes, at: int, roots: frozenset[bytes] | None) -> int:
     """Where the dotted name begins that goes on at `at`; -1 where `at` is in a word, or no root is one of `roots`."""
-    first = max(0, at - _FARTHEST)
+    first = max(0, at - FARTHEST)
     before = code[first:at]
     rest = before.rstrip(_DOTTED)
     owner = before[len(rest) :]
@@ -193,124 +195,70 @@ def _owned_from(code: bytes, at: int, roots: frozenset[bytes] | None) -> int:
         return -1
     if owner and roots is not None:
         root = owner.partition(b".")[0]
-        if root not in roots if root else rest.rstrip(_BLANK).endswith(_CLOSING):
+        if root not in roots if root else rest.rstrip(BLANK).endswith(_CLOSING):
             return -1
     return first + len(rest)
 
 
 def _is_used_up(code: bytes, start: int) -> bool:
     """Whether what stands before the expression at `start` runs through it or drops it: a loop, `*`, most calls."""
-    first = max(0, start - _FARTHEST)
-    window = code[first:start]
-    before = window.rstrip(_BLANK)
-    line = before[max(map(before.rfind, _LINE_ENDS)) + 1 :]
-    is_cut = first > 0 and len(line) == len(before)
-    if any(end in window[len(before) :] for end in _LINE_ENDS):
-        if is_cut or b"#" in line:
-            return False  # a comment may end there
-    elif not is_cut and _COMMENT.fullmatch(line):
-        return True
+    first = max(0, start - FARTHEST)
+    before = code[first:start].rstrip(BLANK)
+    end = first + len(before)
+    if not before or may_follow_comment(code, end, start):
+        return False
     is_argument = before.endswith(b"(")
     before = before[:-1] if is_argument else before
-    word = before[len(before.rstrip(_WORD)) :]
-    if not word:
-        return not (is_argument or before.endswith(_GOING_ON))
-    is_number = word[:1].isdigit()  # and a word right behind it
-    return not (word in _LETTING_ON or word.endswith(_LETTING_ON_ENDS) or is_number)
+    word = before[len(before.rstrip(LETTERS)) :]
+    if word:
+        is_number = word[:1].isdigit()  # and a word right behind it
+        goes_on = word in _LETTING_ON or word.endswith(_LETTING_ON_ENDS) or is_number
+    else:
+        goes_on = is_argument or before.endswith(_GOING_ON)
+    return not goes_on or is_in_comment(code, end)
 
 
 def _is_unpacked(code: bytes, start: int, at: int) -> bool:
     """Whether all that a statement assigns, to more than one name, begins at `start` and ends with the bracket `at`."""
-    to_several = _TO_SEVERAL.search(code, max(0, start - _FARTHEST), start)
+    to_several = _TO_SEVERAL.search(code, max(0, start - FARTHEST), start)
     return to_several is not None and _all().match(code, at) is not None
 
 
 # Functions that give generators
 
-_DEFINITION = re.compile(rb"(?<![\w\x80-\xff.])(def|class)(?=[\s\\])%s([\w\x80-\xff]++)" % BETWEEN)
 _DECORATED = re.compile(rb"[ \t]*@(?!staticmethod|classmethod)[\w.]++(?:\(.*\))?[ \t\r]*\n[ \t]*(?:async )?")
-_YIELD = re.compile(rb"yield(?<=[\s:;=({]yield)(?![\w\x80-\xff])")
+_YIELD = re.compile(rb"yield(?<=[\s:;=({]yield)%s" % NO_WORD)
 _BEFORE_YIELD = (b":", b";", b"=", b"(", b"{")
 
 
 def generators(code: bytes) -> frozenset[bytes]:
     """The names of the generator functions that `code` defines, and of some others."""
-    names: set[bytes] = set()
-    yields = [at for at in _places(code, b"yield") if _may_yield(code, at)]
-    if yields:
-        definitions = sorted([*_places(code, b"def"), *_places(code, b"class")])
-        for at in yields:
-            names.update(_around(code, at, definitions))
-    return frozenset(names)
-
-
-def _places(code: bytes, word: bytes) -> Iterator[int]:
-    at = code.find(word)
-    while at >= 0:
-        yield at
-        at = code.find(word, at + len(word))
+    yields = [at for at in places(code, b"yield") if _may_yield(code, at)]
+    defined = definitions(code) if yields else []
+    functions = {function for at in yields for function in functions_around(code, at, defined)}
+    return frozenset(name for start, name in functions if not _is_decorated(code, start))
 
 
 def _may_yield(code: bytes, at: int) -> bool:
     """Whether the word, or part of one, at `at` may be a `yield` of the code."""
     if not _YIELD.match(code, at):
         return False
-    before = code[_line_start(code, at) : at].rstrip(_BLANK)
+    before = code[line_start(code, at) : at].rstrip(BLANK)
     return not before or before.endswith(_BEFORE_YIELD)
-
-
-def _around(code: bytes, at: int, places: list[int]) -> Iterator[bytes]:
-    """The names of the functions around `at`, of the one before it, and of what strings may hold.
-
-    `places` are where there may be definitions, in their order.
-    """
-    least, is_first = _column(code, at), True
-    for start in reversed(places[: bisect.bisect(places, at)]):
-        column = _column(code, start)
-        if (is_first or column < least) and (definition := _DEFINITION.match(code, start)):
-            if definition[1] == b"def":
-                is_first = False
-                if not _is_decorated(code, start):
-                    yield definition[2]
-            if column < least and not _may_be_text(code, start, at):
-                least = column
-        if not (least or is_first):
-            return
-
-
-def line_around(code: bytes, at: int) -> bytes:
-    """The line of the file around `at`, whether it is a whole logical line or not."""
-    ends = [end for end in (code.find(b"\n", at), code.find(b"\r", at)) if end >= 0]
-    return code[_line_start(code, at) : min(ends, default=len(code))]
-
-
-def _line_start(code: bytes, at: int) -> int:
-    return max(code.rfind(b"\n", 0, at), code.rfind(b"\r", 0, at)) + 1
-
-
-def _column(code: bytes, at: int) -> int:
-    """The indentation of the line around `at`."""
-    line = code[_line_start(code, at) : at]
-    return width(line[: len(line) - len(line.lstrip(b" \t\f"))])
 
 
 def _is_decorated(code: bytes, start: int) -> bool:
     """Whether a function that does not give what it makes, since it is decorated, begins at `start`."""
-    above = code.rfind(b"\n", 0, max(0, _line_start(code, start) - 1)) + 1
+    above = code.rfind(b"\n", 0, max(0, line_start(code, start) - 1)) + 1
     return _DECORATED.fullmatch(code, above, start) is not None
-
-
-def _may_be_text(code: bytes, start: int, end: int) -> bool:
-    """Whether what stands at `start` may be in a string that ends before `end`."""
-    return any(code.count(quotes, start, end) % 2 for quotes in (b'"""', b"'''"))
 
 
 # Functions of other modules
 
-_IMPORT = re.compile(rb"import(?=[\s\\(*])((?:[^\r\n(\\]++|\\\s|\((?:[^)#]++|#[^\r\n]*+)*+\))*+)")
-_NAME = re.compile(rb"[\w\x80-\xff]++")
-_RENAMED = re.compile(rb"([\w\x80-\xff]++)%sas(?<=[\s\\]as)(?=[\s\\])%s([\w\x80-\xff]++)" % (BETWEEN, BETWEEN))
-_ATTRIBUTE = re.compile(rb"\.[\s\\]*+([\w\x80-\xff]++) ?\(")
+_IMPORT = re.compile(rb"import(?=[\s\\(*])((?:[^\r\n(\\]++|\\(?:\r\n|\s)|\((?:[^)#]++|#[^\r\n]*+)*+\))*+)")
+_NAME = re.compile(rb"%s++" % WORD)
+_RENAMED = re.compile(rb"(%s++)%sas(?<=[\s\\]as)(?=[\s\\])%s(%s++)" % (WORD, BETWEEN, BETWEEN, WORD))
+_ATTRIBUTE = re.compile(rb"\.[\s\\]*+(%s++) ?\(" % WORD)
 
 
 def used_from(code: bytes, elsewhere: frozenset[bytes]) -> Iterator[bytes]:

@@ -26,6 +26,8 @@ WORD = rb"[\w\x80-\xff]"
 """Matches a character of a word."""
 NO_WORD = rb"(?!%s)" % WORD
 """Matches where no word goes on."""
+LETTERS = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_"))
+"""What words are made of."""
 
 
 def _strings() -> bytes:
@@ -80,11 +82,10 @@ def _foreign_word() -> re.Pattern[str]:
     return re.compile(r"(?<![\w\x80-\U0010ffff])[0-9A-Z_a-z]*+[\x80-\U0010ffff][\w\x80-\U0010ffff]*+")
 
 
-_WORD_BYTES = frozenset(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_"))
 _UNMATCHED = frozenset(b"%c" % character for character in b"\"'()[]{}\\")
 _INDENTED = re.compile(rb"\0([ \t\f]*+)")
 _CONTINUED = re.compile(rb"\0[ \t\f]*+\\")
-_DEFINITION = re.compile(rb"\0([ \t\f]*+)(?:async%s)?(def|class)%s([\w\x80-\xff]++)" % (BETWEEN, BETWEEN))
+_DEFINITION = re.compile(rb"\0([ \t\f]*+)(?:async%s)?(def|class)%s(%s++)" % (BETWEEN, BETWEEN, WORD))
 
 
 def normalized(data: bytes) -> bytes | None:
@@ -143,7 +144,7 @@ class LogicalLines:
         at = code.find(word)
         while at >= 0:
             end = at + len(word)
-            if code[at - 1] not in _WORD_BYTES and code[end] not in _WORD_BYTES:
+            if code[at - 1] not in LETTERS and code[end] not in LETTERS:
                 yield self.start(at)
                 end = code.index(b"\0", end)
             at = code.find(word, end)

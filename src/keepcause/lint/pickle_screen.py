@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.construct import BUILTIN_EXCEPTIONS, PLAIN, WITHOUT_CONSTRUCTOR
 from keepcause.lint.handler import last_name
-from keepcause.lint.logical import BETWEEN, NO_WORD, statements
+from keepcause.lint.logical import BETWEEN, NO_WORD, WORD, statements
 
 if TYPE_CHECKING:
     from keepcause.lint.logical import LogicalLines
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _EXCEPTIONS = BUILTIN_EXCEPTIONS | {name.rpartition(".")[2] for name in PLAIN}
 _NEUTRAL = frozenset(name.rpartition(".")[2] for name in WITHOUT_CONSTRUCTOR)
 _CLASS = re.compile(
-    rb"class(?:[\s\\]|#[^\r\n]*+)++[\w\x80-\xff]++(?:[\s\\]|#[^\r\n]*+)*+"
-    rb"(?:\[|\((?:[^:#\[]|#[^\r\n]*+|\[[^\]]*+\])*?(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Empty|Full))"
+    rb"class(?=[\s\\])%s%s++%s" % (BETWEEN, WORD, BETWEEN)
+    + rb"(?:\[|\((?:[^:#\[]|#[^\r\n]*+|\[[^\]]*+\])*?(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Empty|Full))"
 )
 """The head of a class with type parameters, or with a base that may be a builtin exception or another plain one."""
 _CONSTRUCTOR = re.compile(rb"\0[ \t\f]*+(?:async%s)?def%s__(?:init|new|post_init)__" % (BETWEEN, BETWEEN))

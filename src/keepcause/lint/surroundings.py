@@ -1,0 +1,93 @@
+"""What stands around a place in a file's bytes, told without parsing; imports logical lines only."""
+
+from __future__ import annotations
+
+import bisect
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from keepcause.lint.logical import BETWEEN, WORD, width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BLANK = b" \t\r\n\f\\"
+"""What may stand between two tokens, but for comments."""
+FARTHEST = 200
+"""How many bytes before a place are looked at."""
+_LINE_ENDS = (b"\n", b"\r", b"\0")
+_CONTINUED = (b"\\\n", b"\\\r\n", b"\\\r")
+_COMMENT = re.compile(rb"[^\"'#]*+#(?:[^{\"']++|\"(?!\"\")|'(?!''))*+")
+"""A line up to what is no code: it is in a comment, or in a text that does not end there, and not in its fields."""
+_DEFINITION = re.compile(rb"(def|class)(?=[\s\\])%s(%s++)" % (BETWEEN, WORD))
+
+
+def line_start(code: bytes, at: int) -> int:
+    """Where the line around `at` begins."""
+    return max(code.rfind(b"\n", 0, at), code.rfind(b"\r", 0, at)) + 1
+
+
+def line_around(code: bytes, at: int) -> bytes:
+    """The line of the file around `at`, whether it is a whole logical line or not."""
+    ends = [end for end in (code.find(b"\n", at), code.find(b"\r", at)) if end >= 0]
+    return code[line_start(code, at) : min(ends, default=len(code))]
+
+
+def may_follow_comment(code: bytes, end: int, at: int) -> bool:
+    """Whether a comment may stand right before `at`; only blanks stand between `end` and there."""
+    if end == at or not any(sign in code[end:at] for sign in _LINE_ENDS):
+        return False
+    before = code[max(0, at - FARTHEST) : end]
+    start = max(map(before.rfind, _LINE_ENDS)) + 1
+    return (not start and at > FARTHEST) or b"#" in before[start:]
+
+
+def is_in_comment(code: bytes, at: int) -> bool:
+    """Whether what stands at `at` certainly is no code, for a `#` before it in its line."""
+    before = code[max(0, at - FARTHEST) : at]
+    start = max(map(before.rfind, _LINE_ENDS)) + 1
+    if b"#" not in before[start:] or (not start and at > FARTHEST):
+        return False
+    return _COMMENT.fullmatch(before, start) is not None and not before[:start].endswith(_CONTINUED)
+
+
+def places(code: bytes, word: bytes) -> Iterator[int]:
+    """Where `word` stands, be it part of another one."""
+    at = code.find(word)
+    while at >= 0:
+        yield at
+        at = code.find(word, at + len(word))
+
+
+def definitions(code: bytes) -> list[int]:
+    """Where functions and classes may be defined, in their order."""
+    return sorted([*places(code, b"def"), *places(code, b"class")])
+
+
+def functions_around(code: bytes, at: int, defined: list[int]) -> Iterator[tuple[int, bytes]]:
+    """Start and name of the functions around `at`, inner ones first, of the one before it and of what strings hold.
+
+    `defined` is what `definitions` gives.
+    """
+    least = sys.maxsize
+    for start in reversed(defined[: bisect.bisect(defined, at)]):
+        first = line_start(code, start)
+        before = code[first:start]
+        definition = _DEFINITION.match(code, start)
+        if definition is None or before.strip() not in (b"", b"async"):
+            continue
+        column = width(before.partition(b"async")[0])
+        is_continued = code[max(0, first - 3) : first].endswith(_CONTINUED)  # behind `async`, at any column
+        if column < least or is_continued:
+            if definition[1] == b"def":
+                yield start, definition[2]
+            if not is_continued and not _may_be_text(code, start, at):
+                least = column
+        if least == 0:
+            return
+
+
+def _may_be_text(code: bytes, start: int, end: int) -> bool:
+    """Whether what stands at `start` may be in a string that ends before `end`."""
+    return any(code.count(quotes, start, end) % 2 for quotes in (b'"""', b"'''"))
