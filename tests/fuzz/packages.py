@@ -9,6 +9,7 @@ wrong.
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import sysconfig
 import tempfile
@@ -57,6 +58,7 @@ def main() -> int:
     parser.add_argument("trees", nargs="*", type=Path, metavar="TREE")
     parser.add_argument("--check-only", action="store_true", help="repair nothing")
     options = parser.parse_args()
+    gc.disable()  # as the command does
     total = Total()
     trees = [Path(sysconfig.get_path("stdlib")), *options.trees]
     for tree in trees:
@@ -66,6 +68,7 @@ def main() -> int:
                 this.wrong += sweep(tree, Path(folder))
         print(f"{tree}: {this}", *(f"WRONG {complaint}" for complaint in this.wrong), sep="\n", flush=True)
         total.add(this)
+        gc.collect()
     print(f"{len(trees)} trees: {total}\n{len(total.wrong)} wrong")
     return 1 if total.wrong else 0
 
