@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -112,6 +113,55 @@ def test_bytes_count_where_times_do_not_tell(project: Path, checked: Callable[[]
     (project / "helper.py").write_text(HELPER.replace("from None", "from ABC."[:9]))
     os.utime(project / "helper.py", ns=(status.st_mtime_ns, status.st_mtime_ns))
     assert checked()[1] == 3
+
+
+def test_another_file_of_the_same_times_and_size_counts(
+    project: Path, checked: Callable[[], tuple[list[str], int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stat = os.stat
+
+    def coarse(*asked: Any, **how: Any) -> os.stat_result:
+        """As on a file system that tells no two moments of one year apart."""
+        found = stat(*asked, **how)
+        return os.stat_result(tuple(found), {"st_mtime_ns": OLD * 10**9, "st_ctime_ns": OLD * 10**9})
+
+    monkeypatch.setattr(os, "stat", coarse)
+    for name, function in (("kept", "init_worker"), ("other", "shut_worker")):
+        (project.parent / name).mkdir()
+        write(project.parent / name / "extra.py", HELPER.replace("load", function))
+    (project / "extra.py").symlink_to(project.parent / "kept" / "extra.py")
+    assert checked()[0] == ["KC101", "KC101"]
+    (project / "extra.py").unlink()
+    (project / "extra.py").symlink_to(project.parent / "other" / "extra.py")
+    assert checked()[0] == ["KC101"]
+
+
+def test_trouble_is_told_by_the_name_that_is_asked_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "sub").mkdir()
+    write(project / "sub" / "broken.py", "def load(:\n    raise ValueError() from None\n")
+    for folder, name in (
+        (project, "sub/broken.py"),
+        (project / "sub", "broken.py"),
+        (project.parent, "project/sub/broken.py"),
+    ):
+        monkeypatch.chdir(folder)
+        (trouble,) = Run(Layers(isolated=True)).check_all([name], project / "cache")
+        assert str(trouble) == f"{name}:1: invalid syntax"
+    assert len(list((project / "cache").glob("*.json"))) == 1
+
+
+def test_what_could_not_be_read_is_read_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+
+    def full(path: Path) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("keepcause.lint.engine.read", full)
+        (trouble,) = Run(Layers(isolated=True)).check_all(["helper.py"], project / "cache")
+        assert isinstance(trouble, Trouble)
+    (report,) = Run(Layers(isolated=True)).check_all(["helper.py"], project / "cache")
+    assert isinstance(report, FileReport)
 
 
 def test_other_options_are_another_check(checked: Callable[..., tuple[list[str], int]]) -> None:

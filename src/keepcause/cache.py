@@ -33,7 +33,7 @@ _TAG_NAME = "CACHEDIR.TAG"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Files of keepcause, which can be deleted at any time.\n"
 
 State = list[Any]
-"""When a file was changed, its size, and a digest of its bytes; no times where they can't be trusted."""
+"""When which file was changed, its size, and a digest of its bytes; no times where they can't be trusted."""
 States = dict[str, State]
 Result = tuple[tuple[Finding, ...], Trouble | None]
 """What was found in a file, or why it could not be checked."""
@@ -109,24 +109,24 @@ class Record:
 
 def _state(path: str, now: int) -> State:
     try:
-        times, size = _seen(path)
-        return [times if max(times) < now - _GRAIN else [], size, _digest(read(path))]
+        seen, size = _seen(path)
+        return [seen if max(seen[:2]) < now - _GRAIN else [], size, _digest(read(path))]
     except OSError:
         return [[], -1, ""]
 
 
 def _seen(path: str) -> tuple[list[int], int]:
-    """When the file's bytes and when it itself was last changed, and its size."""
+    """When the file's bytes and when it itself was last changed, which file it is, and its size."""
     status = os.stat(path)
-    return [status.st_mtime_ns, status.st_ctime_ns], status.st_size
+    return [status.st_mtime_ns, status.st_ctime_ns, status.st_ino], status.st_size
 
 
 def _is_same(path: str, state: State) -> bool:
     """Whether the file is as it was: by time and size, else by its bytes."""
-    times, size, digest = state
+    seen, size, digest = state
     try:
-        seen, length = _seen(path)
-        return bool(length == size and (seen == times or _digest(read(path)) == digest))
+        now, length = _seen(path)
+        return bool(length == size and (now == seen or _digest(read(path)) == digest))
     except OSError:
         return False
 

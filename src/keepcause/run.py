@@ -6,6 +6,7 @@ import contextlib
 import functools
 import itertools
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,6 +104,8 @@ class Run:
             found = known.get(self._absolute(path))
             if found is not None:
                 findings, trouble = found
+                if trouble and record:  # of this file, but it may be known by what it is called from elsewhere
+                    trouble = replace(trouble, path=path)
                 yield trouble or _report(Path(path), findings)
 
     def _results(self, files: Sequence[str]) -> Iterator[Result | None]:

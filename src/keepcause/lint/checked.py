@@ -54,4 +54,4 @@ class FileReport:
 
 def unreadable(path: str | Path, error: OSError) -> Trouble:
     """What there is to say of a file or folder that can't be read."""
-    return Trouble(str(path), f"can't be read: {error.strerror or error}")
+    return Trouble(str(path), f"can't be read: {error.strerror or error}", passing=True)
