@@ -421,6 +421,10 @@ SPELLINGS = [
     "raise ValueError([1, 2 if rows else map(str, rows)])",
     "class A:\n    held = map(str, rows)\n    def act(self): raise ValueError(self.held)",
     "class A:\n    def __str__(self):\n        text = f'{map(str, self.rows)}'\n        return text",
+    "import itertools\nraise ValueError(itertools\\\n.chain(rows))",
+    "import itertools\nraise ValueError(\n    itertools  # what\n    .chain(rows)\n)",
+    "import itertools\nraise ValueError((itertools).chain(rows))",
+    "class A:\n    def gen(self): yield 1\n    def act(self): raise ValueError(\n        self\n        .gen())",
     'text = """\n# """; raise ValueError(map(str, rows))',
     "text = '''\n#'''; raise ValueError(x for x in rows)",
     "text = 'so\\\n# '; raise ValueError(map(str, rows))",
@@ -468,6 +472,7 @@ def test_what_shows_nothing_lazy_is_not_parsed(code: str) -> None:
         "import pkg.names\nraise ValueError(f'{pkg.names.names()}')",
         "from pkg import other as module\nshown = module . names()\nraise ValueError(f'{shown}')",
         "from pkg.names import *\nraise ValueError(f'{names()}')",
+        "import pkg.names\nraise ValueError(\n  pkg\n  .names\n  .names())",
         "from pkg.names import one, \\\n  names as n\nraise ValueError(f'{n()}')",
     ],
 )

@@ -54,9 +54,9 @@ _LETTING_ON_ENDS = tuple(map(str.encode, _EXCEPTIONS))
 _GOING_ON = tuple(b"%c" % sign for sign in b"=([{,:%+).")
 """What may stand before something that goes on as it is."""
 _DOTTED = LETTERS + b"."
+_NAME = re.compile(rb"%s++" % WORD)
 _TO_SEVERAL = re.compile(rb"[\r\n][^#\r\n]*[^\s\\,(#][ \t]*[\r\n]\s*[\w.]++(?:, ?[\w.]++)++ ?= ?\Z")
 """An assignment to more than one name, at the beginning of a statement."""
-_CLOSING = (b")", b"]", b"}", b'"', b"'")
 _DEEPEST = 4
 
 
@@ -186,18 +186,22 @@ def is_used(code: bytes, name: bytes, roots: frozenset[bytes] | None = None) -> 
 
 
 def _owned_from(code: bytes, at: int, roots: frozenset[bytes] | None) -> int:
-    """Where the dotted name begins that goes on at `at`; -1 where `at` is in a word, or no root is one of `roots`."""
+    """Where the dotted name begins that goes on at `at`; -1 where `at` is in a word, or no root is one of `roots`.
+
+    Where its root stands apart, or in parentheses, it is `at`.
+    """
     first = max(0, at - FARTHEST)
     before = code[first:at]
     rest = before.rstrip(_DOTTED)
     owner = before[len(rest) :]
-    if owner and not owner.endswith(b"."):
+    if not owner:
+        return at
+    root = owner.partition(b".")[0]
+    if not owner.endswith(b"."):
         return -1
-    if owner and roots is not None:
-        root = owner.partition(b".")[0]
-        if root not in roots if root else rest.rstrip(BLANK).endswith(_CLOSING):
-            return -1
-    return first + len(rest)
+    if not root:
+        return at if roots is None or not roots.isdisjoint(_NAME.findall(rest)) else -1
+    return first + len(rest) if roots is None or root in roots else -1
 
 
 def _is_used_up(code: bytes, start: int) -> bool:
@@ -256,7 +260,6 @@ def _is_decorated(code: bytes, start: int) -> bool:
 # Functions of other modules
 
 _IMPORT = re.compile(rb"import(?=[\s\\(*])((?:[^\r\n(\\]++|\\(?:\r\n|\s)|\((?:[^)#]++|#[^\r\n]*+)*+\))*+)")
-_NAME = re.compile(rb"%s++" % WORD)
 _RENAMED = re.compile(rb"(%s++)%sas(?<=[\s\\]as)(?=[\s\\])%s(%s++)" % (WORD, BETWEEN, BETWEEN, WORD))
 _ATTRIBUTE = re.compile(rb"\.[\s\\]*+(%s++) ?\(" % WORD)
 
