@@ -22,7 +22,7 @@ from unscreened import unscreened
 
 from keepcause.lint.checked import FileReport, Trouble
 from keepcause.lint.engine import Engine, Settings
-from keepcause.lint.files import python_files
+from keepcause.lint.files import Tree
 
 LONGEST = 2.0
 """Seconds that one file may take, its program aside."""
@@ -76,7 +76,7 @@ def main() -> int:
 def checked(tree: Path) -> Total:
     """Check every file of `tree` with and without the screens."""
     total = Total()
-    names = [name for name in python_files(tree) if "site-packages" not in name]
+    names = [name for name in Tree().python_files(tree) if "site-packages" not in name]
     engine = Engine(SETTINGS)
     reports = []
     for number, name in enumerate(names):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from keepcause.lint.files import Tree, program_root, python_files
+from keepcause.lint.files import Tree, program_root
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_folder_outside_of_git(tree: Path) -> None:
     make(tree, "b.py", "a/c.py", "a/x.txt", ".venv/v.py", "a/node_modules/n.py", "a/__pycache__/p.py", ".hidden/h.py")
     (tree / "round").symlink_to(tree)
     (tree / "gone.py").symlink_to("nowhere.py")
-    assert python_files(tree) == [".hidden/h.py", "a/c.py", "b.py", "gone.py"]
+    assert Tree().python_files(tree) == [".hidden/h.py", "a/c.py", "b.py", "gone.py"]
 
 
 def test_a_folder_that_can_not_be_listed_is_told_each_time(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,14 +100,14 @@ def test_a_folder_inside_of_git(tree: Path, monkeypatch: pytest.MonkeyPatch) -> 
     subprocess.run(["git", "add", "b.py", "deleted.py"], cwd=tree, check=True)
     (tree / "deleted.py").unlink()
     subprocess.run(["git", "init", "-q", "module.py"], cwd=tree, check=True)
-    assert python_files(tree) == ["a/c.py", "b.py", "inner.py/i.py", "new\nline.py", "ß.py"]
-    assert python_files(tree / "a") == ["c.py"]
-    assert python_files(tree / "ignored") == ["i.py"]
+    assert Tree().python_files(tree) == ["a/c.py", "b.py", "inner.py/i.py", "new\nline.py", "ß.py"]
+    assert Tree().python_files(tree / "a") == ["c.py"]
+    assert Tree().python_files(tree / "ignored") == ["i.py"]
     monkeypatch.chdir(tree / "a")
-    assert python_files(Path()) == ["c.py"]
+    assert Tree().python_files(Path()) == ["c.py"]
     monkeypatch.setenv("GIT_DIR", str(tree / "nowhere"))
     monkeypatch.setenv("GIT_INDEX_FILE", os.devnull)
-    assert python_files(Path()) == ["c.py"]
+    assert Tree().python_files(Path()) == ["c.py"]
 
 
 def git(tree: Path, *arguments: str) -> str:
@@ -129,7 +129,7 @@ def trap(tree: Path) -> Path:
 def test_no_command_of_the_repository_is_run(tree: Path, trap: Path) -> None:
     make(tree, "a.py")
     git(tree, "config", "core.fsmonitor", str(trap))
-    assert python_files(tree) == ["a.py"]
+    assert Tree().python_files(tree) == ["a.py"]
     assert not (tree / "was-run").exists()
     subprocess.run(["git", "status"], cwd=tree, check=True, capture_output=True)
     assert (tree / "was-run").exists()
@@ -148,7 +148,7 @@ def test_no_other_command_of_the_repository_is_run(tree: Path, trap: Path) -> No
         git(tree, "config", key, f"!{trap}")
     git(tree, "config", "core.hooksPath", str(tree / "hooks"))
     git(tree, "config", "pager.ls-files", str(trap))
-    assert python_files(tree) == ["a.py"]
+    assert Tree().python_files(tree) == ["a.py"]
     assert not (tree / "was-run").exists()
     subprocess.run(["git", "add", "a.py"], cwd=tree, check=False, capture_output=True)
     assert (tree / "was-run").exists()
@@ -178,7 +178,7 @@ def test_nothing_is_fetched(tree: Path, trap: Path, address: str) -> None:
         "protocol.ext.allow": "always",
     }.items():
         git(tree, "config", key, value)
-    assert python_files(tree) == ["a.py", "sub/b.py", "sub/new.py"]
+    assert Tree().python_files(tree) == ["a.py", "sub/b.py", "sub/new.py"]
     assert not (tree / "was-run").exists()
     subprocess.run(["git", "cat-file", "-e", blob], cwd=tree, check=False, capture_output=True)
     assert (tree / "was-run").exists()
@@ -189,7 +189,7 @@ def test_a_repository_of_someone_else(tree: Path, monkeypatch: pytest.MonkeyPatc
     make(tree, "a.py", "ignored.py")
     (tree / ".gitignore").write_text("ignored.py\n")
     git(tree, "init", "-q")
-    assert python_files(tree) == ["a.py"]
+    assert Tree().python_files(tree) == ["a.py"]
     if os.geteuid() != 0:
         pytest.skip("only a superuser may give folders away")
     monkeypatch.setenv("HOME", str(tree))
@@ -197,7 +197,7 @@ def test_a_repository_of_someone_else(tree: Path, monkeypatch: pytest.MonkeyPatc
     for path in (tree, tree / ".git"):
         os.chown(path, 1234, -1)
     try:
-        assert python_files(tree) == ["a.py", "ignored.py"]
+        assert Tree().python_files(tree) == ["a.py", "ignored.py"]
     finally:
         for path in (tree, tree / ".git"):
             os.chown(path, os.geteuid(), -1)

@@ -38,17 +38,14 @@ def anchored(pattern: str, folder: Path) -> str:
 def matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
     """What tells of an absolute path whether one of these globs, made by `anchored`, matches it."""
     # Most are names, which are quicker compared.
-    names = frozenset(name[1] for name in map(_NAME.fullmatch, patterns) if name)
-    plain = [
-        each
-        for pattern in patterns
-        if not _NAME.fullmatch(pattern)
-        for each in _without_braces(pattern.replace("**/", "{,*/}"))
-    ]
-    compiled = re.compile("|".join(map(fnmatch.translate, plain))) if plain else None
+    named = {pattern: name[1] for pattern in patterns if (name := _NAME.fullmatch(pattern))}
+    names = frozenset(named.values())
+    others = (pattern.replace("**/", "{,*/}") for pattern in patterns if pattern not in named)
+    plain = (each for pattern in others for each in _without_braces(pattern))
+    compiled = re.compile("|".join(map(fnmatch.translate, plain)))
 
     def matches(path: str) -> bool:
-        return path.rpartition("/")[2] in names or (compiled is not None and compiled.fullmatch(path) is not None)
+        return path.rpartition("/")[2] in names or compiled.fullmatch(path) is not None
 
     return matches
 

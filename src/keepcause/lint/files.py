@@ -203,11 +203,6 @@ def _shares_root(folder: str, exists: Callable[[str], bool]) -> bool:
     return packages and not any(exists(f"{folder}/{mark}") for mark in ROOT_MARKS[:2])
 
 
-def python_files(folder: Path | str) -> list[str]:
-    """The Python files below `folder`; see `Tree.python_files`."""
-    return Tree().python_files(folder)
-
-
 def _list(folder: str) -> tuple[list[str], list[str]]:
     folders, files = [], []
     with os.scandir(folder) as entries:

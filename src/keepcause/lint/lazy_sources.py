@@ -51,7 +51,8 @@ _GIVING = ("return", "else", "or", "and")
 _LETTING_ON = frozenset(map(str.encode, (*_SHOWING, *_GIVING)))
 _LETTING_ON_ENDS = tuple(map(str.encode, _EXCEPTIONS))
 
-_GOING_ON = tuple(b"%c" % sign for sign in b"=([{,:%+).")
+_SIGNS = b"=([{,:%+"
+_GOING_ON = tuple(b"%c" % sign for sign in _SIGNS + b").")
 """What may stand before something that goes on as it is."""
 _DOTTED = LETTERS + b"."
 _NAME = re.compile(rb"%s++" % WORD)
@@ -98,7 +99,7 @@ def _bracket() -> bytes:
 def _generator() -> bytes:
     """Matches where a generator expression's inside begins, or what looks so: what can't be read on may be one.
 
-    No comma stands in it before the loop but in brackets, strings and what a lambda takes.
+    No comma stands in it before the loop but in brackets, strings and what a lambda takes; no code has a `?`.
     """
     plain = rb"[^\"'#()\[\]{}\\"
     goes_on = rb"(?<=[A-IK-Z_a-ik-z\x80-\xff])"  # a word, but no number, which a word may follow at once
@@ -117,9 +118,8 @@ def _all() -> re.Pattern[bytes]:
     return re.compile(rb"%s[ \t]*+(?=[\r\n#;\0]|\Z)" % _bracket(), re.DOTALL)
 
 
-_SIGNS = rb"=(\[{,:%+"
 _GIVEN = _behind(("urn", "lse", "and", "[^a-ik-z_]or"))
-"""Matches behind a parenthesis that follows one of `_GIVING`, or a word that ends as they do."""
+"""Matches behind a parenthesis that follows one of `_GIVING`, or a word that ends as they do: not `for`, but `1jor`."""
 _USING_UP = rb"(?:%s)" % b"|".join((rb"\sin ", rb"ist\(", rb"ict\(", rb"oin\(", rb"ple\(", rb"ted\("))
 """Of what `_is_used_up` says that it runs through what follows, the most frequent: `list(`, `sorted(`."""
 
@@ -128,18 +128,19 @@ _USING_UP = rb"(?:%s)" % b"|".join((rb"\sin ", rb"ist\(", rb"ict\(", rb"oin\(", 
 def _source() -> re.Pattern[bytes]:
     """The parenthesis of a call of something lazy, where an empty group matches, or of a generator expression.
 
-    Behind a generator expression's own parenthesis stands a sign, or a blank and what lets it go on.
+    Before a generator expression's own parenthesis stands a sign, or a blank and what lets it go on.
     """
     showing = (*_SHOWING, *_EXCEPTIONS)
     given_apart = _behind((name[-2:] for name in (*showing, *_GIVING)), rb"\s")
-    going_on = rb"(?<=[\s\\)%s]\s\()|(?<=[\r\n]\()|%s" % (_SIGNS, given_apart)
+    signs = re.escape(_SIGNS)
+    going_on = rb"(?<=[\s\\)%s]\s\()|(?<=[\r\n]\()|%s" % (signs, given_apart)
     behind_word = rb"(?<=[a-z_]\()(?:%s()|%s|%s)" % (
         _before_paren(LAZY, unless=_USING_UP),
         _before_paren(showing),
         _GIVEN,
     )
     behind_blank = rb"(?<=\s\()(?:%s()|%s)" % (_before_paren(LAZY, b" "), going_on)
-    behind_sign = rb"(?<=[%s]\()" % _SIGNS
+    behind_sign = rb"(?<=[%s]\()" % signs
     parts = (behind_word, behind_blank, behind_sign, _generator())
     return re.compile(rb"\((?:%s|%s|%s)(?(1)|(?(2)|(?=%s)))" % parts, re.DOTALL)
 
