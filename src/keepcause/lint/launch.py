@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -83,12 +84,13 @@ def may_launch(data: bytes) -> bool:
 
 def signs(data: bytes) -> Iterator[int]:
     """Where the file's bytes hold what every launch site does."""
+    defined = functools.cache(lambda: definitions(data) if _IMPORTS_THREADING.search(data) else None)
     for match in _CALLED.finditer(data):
         if not data.endswith(b"launch", 0, match.start()) or any(word in data for word in _LAUNCHERS):
             yield match.start()
     for keyword in _KEYWORDS:
         for match in keyword.finditer(data):
-            if _is_argument(data, match.start()) and not _is_for_method_thread(data, match.start()):
+            if _is_argument(data, match.start()) and not _is_for_method_thread(data, match.start(), defined):
                 yield match.start()
 
 
@@ -101,11 +103,15 @@ def _is_argument(data: bytes, start: int) -> bool:
     return before.endswith((b"(", b",")) and not is_in_comment(data, start)
 
 
-def _is_for_method_thread(data: bytes, start: int) -> bool:
-    """Whether the keyword at `start` is the first of a `threading.Thread` that is not started by an `__init__`."""
-    if not (_THREAD_CALL.search(data, max(0, start - FARTHEST), start) and _IMPORTS_THREADING.search(data)):
+def _is_for_method_thread(data: bytes, start: int, defined: Callable[[], list[int] | None]) -> bool:
+    """Whether the keyword at `start` is the first of a `threading.Thread` that is not started by an `__init__`.
+
+    `defined` gives where there are definitions; None where `threading` may be anything.
+    """
+    if not _THREAD_CALL.search(data, max(0, start - FARTHEST), start):
         return False
-    return all(name != b"__init__" for _, name in functions_around(data, start, definitions(data)))
+    places = defined()
+    return places is not None and all(name != b"__init__" for _, name in functions_around(data, start, places))
 
 
 def recognise(call: ast.Call, references: References, source: Source) -> Iterator[Launch]:
