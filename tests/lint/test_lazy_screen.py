@@ -309,6 +309,10 @@ class Tally:
 
 
 CAUSE_SPELLINGS = [
+    "raise (ValueError)(x for x in rows)",
+    "raise (  # why\nValueError\n)(x for x in rows)",
+    "assert rows, (str)(x for x in rows)",
+    "raise ValueError((repr)(map(str, rows)))",
     "raise ValueError from None",
     "raise ValueError() from\tNone",
     "raise ValueError() from \\\n None",
@@ -383,6 +387,10 @@ def test_the_fixtures_get_through() -> None:
 
 # What stands where, as no list above puts it together.
 SPELLINGS = [
+    "raise (ValueError)(x for x in rows)",
+    "raise (  # why\nValueError\n)(x for x in rows)",
+    "assert rows, (str)(x for x in rows)",
+    "raise ValueError((repr)(map(str, rows)))",
     "raise ValueError(  # why\n(x for x in rows))",
     "held = (  # why\n(x for x in rows))\nraise ValueError(held)",
     "def gen():\n    return(x for x in rows)\nraise ValueError(gen())",

@@ -51,8 +51,8 @@ _GIVING = ("return", "else", "or", "and")
 _LETTING_ON = frozenset(map(str.encode, (*_SHOWING, *_GIVING)))
 _LETTING_ON_ENDS = tuple(map(str.encode, _EXCEPTIONS))
 
-_SIGNS = b"=([{,:%+"
-_GOING_ON = tuple(b"%c" % sign for sign in _SIGNS + b").")
+_SIGNS = b"=([{,:%+)"
+_GOING_ON = tuple(b"%c" % sign for sign in _SIGNS + b".")
 """What may stand before something that goes on as it is."""
 _DOTTED = LETTERS + b"."
 _NAME = re.compile(rb"%s++" % WORD)
@@ -133,7 +133,7 @@ def _source() -> re.Pattern[bytes]:
     showing = (*_SHOWING, *_EXCEPTIONS)
     given_apart = _behind((name[-2:] for name in (*showing, *_GIVING)), rb"\s")
     signs = re.escape(_SIGNS)
-    going_on = rb"(?<=[\s\\)%s]\s\()|(?<=[\r\n]\()|%s" % (signs, given_apart)
+    going_on = rb"(?<=[\s\\%s]\s\()|(?<=[\r\n]\()|%s" % (signs, given_apart)
     behind_word = rb"(?<=[a-z_]\()(?:%s()|%s|%s)" % (
         _before_paren(LAZY, unless=_USING_UP),
         _before_paren(showing),
