@@ -480,6 +480,7 @@ def test_what_shows_nothing_lazy_is_not_parsed(code: str) -> None:
         "import pkg.names\nraise ValueError(f'{pkg.names.names()}')",
         "from pkg import other as module\nshown = module . names()\nraise ValueError(f'{shown}')",
         "from pkg.names import *\nraise ValueError(f'{names()}')",
+        "from pkg import *\nraise ValueError(f'{module.names()}')",
         "import pkg.names\nraise ValueError(\n  pkg\n  .names\n  .names())",
         "from pkg.names import one, \\\n  names as n\nraise ValueError(f'{n()}')",
     ],

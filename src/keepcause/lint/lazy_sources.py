@@ -269,6 +269,7 @@ def used_from(code: bytes, elsewhere: frozenset[bytes]) -> Iterator[bytes]:
     """The names by which calls that are not used up at once may call one of the functions `elsewhere`."""
     imports = b"\n".join(_IMPORT.findall(code))
     words = frozenset(_NAME.findall(imports))
-    names = elsewhere if b"*" in imports else elsewhere & words | elsewhere.intersection(_ATTRIBUTE.findall(code))
+    any_name = b"*" in imports
+    names = elsewhere if any_name else elsewhere & words | elsewhere.intersection(_ATTRIBUTE.findall(code))
     renamed = {alias for name, alias in _RENAMED.findall(imports) if name in elsewhere} if elsewhere & words else ()
-    return (name for name in (*names, *renamed) if is_used(code, name, words))
+    return (name for name in (*names, *renamed) if is_used(code, name, None if any_name else words))
