@@ -136,6 +136,24 @@ def test_another_file_of_the_same_times_and_size_counts(
     assert checked()[0] == ["KC101"]
 
 
+def test_a_change_during_the_check_that_is_taken_back_counts(
+    project: Path, checked: Callable[[], tuple[list[str], int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = Engine.check
+
+    def disturbed(self: Engine, path: Path) -> object:
+        write(project / "helper.py", "def load(): pass\n")
+        try:
+            return check(self, path)
+        finally:
+            write(project / "helper.py", HELPER)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "check", disturbed)
+        assert checked()[0] == []
+    assert checked() == (["KC101"], 3)
+
+
 def test_trouble_is_told_by_the_name_that_is_asked_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "sub").mkdir()
     write(project / "sub" / "broken.py", "def load(:\n    raise ValueError() from None\n")
@@ -312,3 +330,17 @@ def test_only_records_are_deleted(project: Path, checked: Callable[..., tuple[li
     checked(select=("KC103",))
     assert (project / "cache" / "precious.json").exists()
     assert (project / "cache" / "notes.tmp").exists()
+
+
+def test_a_link_in_place_of_a_record_is_none(
+    project: Path, checked: Callable[[], tuple[list[str], int]], tmp_path: Path
+) -> None:
+    checked()
+    (record,) = (project / "cache").glob("*.json")
+    elsewhere = tmp_path / "elsewhere.json"
+    record.rename(elsewhere)
+    record.symlink_to(elsewhere)
+    os.utime(elsewhere, (OLD, OLD))
+    assert checked() == (["KC101"], 3)
+    assert elsewhere.stat().st_mtime == OLD
+    assert not record.is_symlink()

@@ -62,9 +62,12 @@ class Record:
         self._folder = folder
         key = "\0".join([said, *self._files]).encode("utf-8", "surrogateescape")
         self._path = folder / f"{_digest(key)}.json"
+        self._asked = time.time_ns()
 
     def load(self) -> Results | None:
         """What was found in which file; None where that is not known any more. Raises CacheError for a damaged one."""
+        if os.path.islink(self._path):
+            return None
         try:
             text = read(self._path)
         except OSError:
@@ -80,19 +83,21 @@ class Record:
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise CacheError(f"{self._path}: damaged; it is not used, and written anew") from error
         with contextlib.suppress(OSError):
-            os.utime(self._path)
+            os.utime(self._path, follow_symlinks=False)
         return found
 
     def states(self) -> States:
         """The state of each file, to be asked for before the files are checked."""
-        now = time.time_ns()
-        return {path: _state(path, now) for path in self._files}
+        return {path: _state(path) for path in self._files}
 
     def store(self, states: States, results: Results) -> None:
-        """Keep what was found. Nothing happens where the folder can't be written."""
+        """Keep what was found, unless files were changed since `states`. Nothing happens in a read-only folder."""
         import tempfile  # only here: it takes as long to load as a record
 
-        kept = [states, {path: _plain(result) for path, result in results.items()}]
+        if any(_seen(path) != state[:2] for path, state in states.items()):
+            return
+        trusted = {path: [self._trusted(seen), size, digest] for path, (seen, size, digest) in states.items()}
+        kept = [trusted, {path: _plain(result) for path, result in results.items()}]
         text = json.dumps(kept).encode("ascii")
         with contextlib.suppress(OSError):
             _prepare(self._folder)
@@ -106,27 +111,33 @@ class Record:
                 raise
             _clean(self._folder)
 
+    def _trusted(self, seen: list[int]) -> list[int]:
+        """When a file was changed, if that was long enough before anything was asked of it; else nothing."""
+        return seen if seen and max(seen[:2]) < self._asked - _GRAIN else []
 
-def _state(path: str, now: int) -> State:
+
+def _state(path: str) -> State:
     try:
-        seen, size = _seen(path)
-        return [seen if max(seen[:2]) < now - _GRAIN else [], size, _digest(read(path))]
+        return [*_seen(path), _digest(read(path))]
     except OSError:
         return [[], -1, ""]
 
 
-def _seen(path: str) -> tuple[list[int], int]:
-    """When the file's bytes and when it itself was last changed, which file it is, and its size."""
-    status = os.stat(path)
-    return [status.st_mtime_ns, status.st_ctime_ns, status.st_ino], status.st_size
+def _seen(path: str) -> list[Any]:
+    """When the file's bytes and when it itself was last changed, and which file it is; then its size."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return [[], -1]
+    return [[status.st_mtime_ns, status.st_ctime_ns, status.st_ino], status.st_size]
 
 
 def _is_same(path: str, state: State) -> bool:
     """Whether the file is as it was: by time and size, else by its bytes."""
     seen, size, digest = state
+    now, length = _seen(path)
     try:
-        now, length = _seen(path)
-        return bool(length == size and (now == seen or _digest(read(path)) == digest))
+        return bool(length == size >= 0 and (now == seen or _digest(read(path)) == digest))
     except OSError:
         return False
 
