@@ -96,6 +96,8 @@ class ScopeTree:
         """Every node but the module -> the node that holds it."""
         self.nodes: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
         """The nodes of each type, outer ones before inner ones."""
+        self._within: dict[Scope, list[Scope]] = {}
+        """Each scope -> those right inside it."""
         self._values: dict[ast.AST, ast.expr] = {}
         self._pending: list[tuple[ast.AST, Scope]] = [(tree, self.module)]
         self._fields = _FIELDS_OUTSIDE if on_demand else _FIELDS
@@ -150,14 +152,13 @@ class ScopeTree:
 
     def names_in(self, scope: Scope) -> Iterator[str]:
         """Every name that `scope` or one inside it binds, uses or declares."""
-        for inner in self.inside.values():
-            up: Scope | None = inner
-            while up is not None and up is not scope:
-                up = up.parent
-            if up is scope:
-                yield from inner.bindings
-                yield from inner.uses
-                yield from inner.elsewhere
+        pending = [scope]
+        while pending:
+            inner = pending.pop()
+            pending += self._within.get(inner, ())
+            yield from inner.bindings
+            yield from inner.uses
+            yield from inner.elsewhere
 
     def _bind(self, name: str, scope: Scope, binding: Binding) -> None:
         home = scope.elsewhere.get(name, scope)
@@ -166,6 +167,7 @@ class ScopeTree:
     def _open(self, node: ScopeNode, scope: Scope, name: str) -> Scope:
         inner = Scope(node, scope, f"{scope.qualname}.{name}" if scope.qualname else name)
         self.inside[node] = inner
+        self._within.setdefault(scope, []).append(inner)
         return inner
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -155,8 +154,7 @@ def fresh_name(handler: ast.ExceptHandler, source: Source) -> str:
     function = source.scopes.of[handler].function
     taken = set(source.scopes.names_in(function))
     outer = [up for up in _within_scope(handler, source) if isinstance(up, ast.ExceptHandler) and up.name is None]
-    used = Counter(getattr(each, "name", None) for each in source.scopes.nodes[ast.ExceptHandler])
-    usual = sorted(_FRESH_NAMES, key=lambda name: -used[name])
+    usual = sorted(_FRESH_NAMES, key=lambda name: -source.scopes.handler_names[name])
     names = [*usual, *(f"exc{number}" for number in range(1, len(taken) + len(outer) + 2))]
     if function.parent is None and function.star_import:
         names = [f"_{name}" for name in names]  # any other name may have come in by `import *`

@@ -17,6 +17,7 @@ import ast
 import builtins
 import contextlib
 import itertools
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,12 @@ class Scopes(ScopeTree):
     def __init__(self, tree: ast.Module, *, on_demand: bool = False) -> None:
         super().__init__(tree, on_demand=on_demand)
         self._known: dict[ast.AST, tuple[str, ...]] = {}
+
+    @cached_property
+    def handler_names(self) -> Counter[str]:
+        """How many exception handlers give which name to what they catch; all of the module has been walked."""
+        handlers = self.nodes.get(ast.ExceptHandler, ())
+        return Counter(node.name for node in handlers if isinstance(node, ast.ExceptHandler) and node.name)
 
     @cached_property
     def stars(self) -> tuple[str, ...]:
