@@ -81,14 +81,6 @@ class Function:
         """What it does."""
         return self.summary.body(self.line)
 
-    def is_around(self, lines: Sequence[int]) -> bool:
-        """Whether one of `lines`, sorted, is its own or of a function inside it; a module has all lines."""
-        if self.line == MODULE:
-            return True
-        if not lines or lines[-1] < self.line or lines[0] > self.end_line:
-            return False
-        return lines[bisect.bisect_left(lines, self.line)] <= self.end_line
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Class:
@@ -114,8 +106,10 @@ class Summary:
     def __init__(self, read: Callable[[], Source]) -> None:
         """`read` parses the file, once more after each `release`; raises what it raises."""
         self._read = read
-        self._functions: dict[int, Function] = {}
-        self._classes: dict[int, Class] = {}
+        self._nesting = _Nesting()
+        self._functions_called: dict[str, list[Function]] = {}
+        self._classes: set[int] = set()
+        self._classes_called: dict[str, list[Class]] = {}
         self._walked: set[int] = set()
         self._bodies: dict[int, Body] = {}
         self._assigned: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -131,10 +125,12 @@ class Summary:
 
     def around(self, lines: Iterable[int]) -> list[Function]:
         """The module, and the functions around one of `lines`, by line."""
-        lines = sorted(lines)
-        if any(self._functions[line].is_around(lines) for line in self._functions.keys() - self._walked):
+        lines = list(lines)
+        found = self._nesting.around(lines)
+        if any(function.line not in self._walked for function in found):
             self._tree(lines)
-        return [f for _, f in sorted(self._functions.items()) if f.is_around(lines)]
+            found = self._nesting.around(lines)
+        return found
 
     def functions(self) -> list[Function]:
         """The module and all functions, by line."""
@@ -142,11 +138,11 @@ class Summary:
 
     def functions_called(self, qualname: str) -> list[Function]:
         """The functions with this qualified name, as far as they are known, by line."""
-        return [f for _, f in sorted(self._functions.items()) if f.qualname == qualname and f.line != MODULE]
+        return sorted(self._functions_called.get(qualname, ()), key=lambda function: function.line)
 
     def classes_called(self, qualname: str) -> list[Class]:
         """The classes with this qualified name, as far as they are known, by line."""
-        return [c for _, c in sorted(self._classes.items()) if c.qualname == qualname]
+        return sorted(self._classes_called.get(qualname, ()), key=lambda one: one.line)
 
     def body(self, line: int) -> Body:
         """What the function whose `def` is at `line` does."""
@@ -184,12 +180,12 @@ class Summary:
         return self._meanings[name]
 
     def _tree(self, lines: Sequence[int] = ()) -> _Reader:
-        """The file's tree, in which every function around one of `lines`, sorted, has been walked."""
+        """The file's tree, in which every function around one of `lines` has been walked."""
         reader = self._reader
         if reader is None:
             reader = self._reader = _Reader(self._read())
             self._note(reader)
-        while entered := [f for f in self._functions.values() if f.is_around(lines) and reader.enter(f.line)]:
+        while entered := [f for f in self._nesting.around(lines) if reader.enter(f.line)]:
             self._walked.update(function.line for function in entered)
             self._note(reader)
         return reader
@@ -197,15 +193,57 @@ class Summary:
     def _note(self, reader: _Reader) -> None:
         """Take over the definitions that have come to light."""
         for found in reader.definitions(self):
-            if isinstance(found, Function):
-                self._functions.setdefault(found.line, found)
-            else:
-                self._classes.setdefault(found.line, found)
+            if isinstance(found, Class):
+                if found.line not in self._classes:
+                    self._classes.add(found.line)
+                    self._classes_called.setdefault(found.qualname, []).append(found)
+            elif self._nesting.add(found) and found.line != MODULE:
+                self._functions_called.setdefault(found.qualname, []).append(found)
 
 
 def _unless_too_deep() -> contextlib.AbstractContextManager[None]:
     """Code that is nested too deeply to be followed says nothing."""
     return contextlib.suppress(RecursionError)
+
+
+class _Nesting:
+    """The module and its functions as they lie in one another; no two begin in one line."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Function] = {}
+        self._starts: list[int] = []
+        self._sorted: list[Function] = []
+        self._outer: list[int] = []
+        """Of each function in `_sorted` the place of the one right around it; -1 of the module."""
+
+    def add(self, function: Function) -> bool:
+        """Take one over; whether none begins in its line yet."""
+        return self._known.setdefault(function.line, function) is function
+
+    def around(self, lines: Iterable[int]) -> list[Function]:
+        """The module, and the functions around one of `lines`, by line."""
+        if len(self._sorted) < len(self._known):
+            self._sort()
+        found = {0}
+        for line in lines:
+            at = bisect.bisect_right(self._starts, line) - 1
+            while at > 0 and self._sorted[at].end_line < line:
+                at = self._outer[at]
+            while at not in found:
+                found.add(at)
+                at = self._outer[at]
+        return [self._sorted[at] for at in sorted(found)]
+
+    def _sort(self) -> None:
+        self._starts = sorted(self._known)
+        self._sorted = [self._known[line] for line in self._starts]
+        self._outer = []
+        open_ones = [-1]
+        for at, function in enumerate(self._sorted):
+            while open_ones[-1] > 0 and self._sorted[open_ones[-1]].end_line < function.line:
+                open_ones.pop()
+            self._outer.append(open_ones[-1])
+            open_ones.append(at)
 
 
 class _Reader:
