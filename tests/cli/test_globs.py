@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from keepcause.config.globs import anchored, matcher
+from keepcause.config.kinds import GLOBS
 
-HERE = Path("/a[b]/proj*")
+HERE = Path("/a[b]/{proj,x}*")
 
 
 @pytest.mark.parametrize(
@@ -62,3 +63,7 @@ def test_where_a_glob_counts_from() -> None:
 def test_no_glob(pattern: str) -> None:
     with pytest.raises(ValueError, match="expected globs"):
         anchored(pattern, HERE)
+
+
+def test_names_may_hold_blanks() -> None:
+    assert GLOBS.parse("my folder, tests/*,\n  build\n") == ["my folder", "tests/*", "build"]

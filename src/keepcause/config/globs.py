@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-_BRACES = re.compile(r"\{([^{}]*)\}")
+_BRACES = re.compile(r"(?<!\[)\{([^{}]*)\}(?!\])")
 _NAME = re.compile(r"\*\*/([^][*?{}/]+)")
 _UNCLOSED = re.compile(r"[{}]|\[(?!!?.[^]]*\])")
 
@@ -31,7 +31,8 @@ def anchored(pattern: str, folder: Path) -> str:
         raise ValueError(f"expected globs with closed brackets and braces, not {pattern!r}")
     if "/" not in pattern.rstrip("/"):
         return f"**/{pattern.rstrip('/')}"
-    return os.path.normpath(pattern if pattern.startswith("/") else f"{glob.escape(str(folder)).rstrip('/')}/{pattern}")
+    start = re.sub("[{}]", r"[\g<0>]", glob.escape(str(folder))).rstrip("/")
+    return os.path.normpath(pattern if pattern.startswith("/") else f"{start}/{pattern}")
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
 def _words(text: str) -> list[str]:
     return text.replace(",", " ").split()
+
+
+def _parts(text: str) -> list[str]:
+    """What commas and line ends divide: names of files may hold blanks."""
+    return [part.strip() for part in re.split(r"[,\n]", text) if part.strip()]
 
 
 @dataclass(frozen=True)
@@ -130,7 +136,7 @@ def one_of(*choices: str) -> Kind:
 
 CODES = Kind("list of rules' codes or their beginnings", codes, "CODES")
 FUNCTIONS = Kind("list of functions", functions, "FUNCTIONS")
-GLOBS = Kind("list of globs", globs, "GLOBS")
+GLOBS = Kind("list of globs", globs, "GLOBS", _parts)
 CODES_BY_GLOB = Kind("table of globs, each with a list of codes", codes_by_glob, "GLOB:CODES", _pairs)
 NAMES = Kind("list of names", names, "NAMES")
 REFERENCE = Kind("class, as `module:Name`", reference, "CLASS", str)
