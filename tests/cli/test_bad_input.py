@@ -199,6 +199,22 @@ def test_what_may_not_be_read(unprivileged: Path, capsys: pytest.CaptureFixture[
     assert len(err.splitlines()) == 2
 
 
+def test_a_folder_that_may_not_be_read_below_the_top(unprivileged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main(["check", "-q"])
+    nobody = 65534 if os.geteuid() == 0 else os.geteuid()
+    closed = unprivileged / "pkg" / "closed\nfor all"
+    closed.mkdir(parents=True)
+    for path in (unprivileged, closed.parent, closed):
+        os.chown(path, nobody, -1)
+    closed.chmod(0)
+    os.seteuid(nobody)
+    subprocess.run(["git", "init", "-q"], check=True, env={"PATH": os.environ["PATH"], "HOME": str(unprivileged)})
+    capsys.readouterr()
+    assert cli.main(["check", "-q", "pkg"]) == 2
+    told = capsys.readouterr().err.replace("\\n", "\n")
+    assert "keepcause: pkg/closed\nfor all: can't be read: Permission denied\n" in told
+
+
 @pytest.mark.parametrize("command", ["check", "check --output-format=json", "fix --diff", "rule --all"])
 def test_whoever_reads_the_output_has_gone(project: Path, command: str, worker: str) -> None:
     for number in range(5):

@@ -33,7 +33,7 @@ _GIT_ENVIRONMENT = {"LC_ALL": "C", "GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH"
 clone it would fetch an ignore file that is not there, by any command."""
 _GIT_SECONDS = 30
 """How long git may take for one answer; a pipe in place of a file that it reads would keep it for ever."""
-_GIT_FAILED = re.compile(r"warning: could not open directory '(?P<folder>.*)': (?P<reason>.*)")
+_GIT_FAILED = re.compile(r"^warning: could not open directory '(?P<folder>(?s:.*?))/?': (?P<reason>.*)$", re.M)
 
 
 def read(path: Path | str) -> bytes:
@@ -225,7 +225,8 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _listed_by_git(folder: str, failed: Failed) -> list[str] | None:
     absolute = Path(os.path.abspath(folder))
-    if not any(os.path.exists(up / ".git") for up in (absolute, *absolute.parents)):
+    top = next((up for up in (absolute, *absolute.parents) if os.path.exists(up / ".git")), None)
+    if top is None:
         return None
     import subprocess  # only here: it takes as long to load as a big tree to be walked
 
@@ -240,9 +241,9 @@ def _listed_by_git(folder: str, failed: Failed) -> list[str] | None:
         return None
     if listing.returncode != 0:
         return None
-    for line in os.fsdecode(listing.stderr).splitlines():
-        if warning := _GIT_FAILED.fullmatch(line):
-            failed(OSError(0, warning["reason"], str(Path(folder, warning["folder"]))))
+    for warning in _GIT_FAILED.finditer(os.fsdecode(listing.stderr)):
+        inner = os.path.relpath(top / warning["folder"], absolute)  # git counts from the top of the repository
+        failed(OSError(0, warning["reason"], os.path.join(folder, inner)))
     names = (os.fsdecode(name) for name in listing.stdout.split(b"\0") if name.endswith(b".py"))
     # git lists what has been deleted, and submodules, which are folders.
     return [name for name in names if _is_file(os.path.join(folder, name))]
