@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint import launch
 from keepcause.lint.binding import Kind
+from keepcause.lint.nesting import Nesting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -106,7 +107,7 @@ class Summary:
     def __init__(self, read: Callable[[], Source]) -> None:
         """`read` parses the file, once more after each `release`; raises what it raises."""
         self._read = read
-        self._nesting = _Nesting()
+        self._nesting: Nesting[Function] = Nesting()
         self._functions_called: dict[str, list[Function]] = {}
         self._classes: set[int] = set()
         self._classes_called: dict[str, list[Class]] = {}
@@ -204,46 +205,6 @@ class Summary:
 def _unless_too_deep() -> contextlib.AbstractContextManager[None]:
     """Code that is nested too deeply to be followed says nothing."""
     return contextlib.suppress(RecursionError)
-
-
-class _Nesting:
-    """The module and its functions as they lie in one another; no two begin in one line."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, Function] = {}
-        self._starts: list[int] = []
-        self._sorted: list[Function] = []
-        self._outer: list[int] = []
-        """Of each function in `_sorted` the place of the one right around it; -1 of the module."""
-
-    def add(self, function: Function) -> bool:
-        """Take one over; whether none begins in its line yet."""
-        return self._known.setdefault(function.line, function) is function
-
-    def around(self, lines: Iterable[int]) -> list[Function]:
-        """The module, and the functions around one of `lines`, by line."""
-        if len(self._sorted) < len(self._known):
-            self._sort()
-        found = {0}
-        for line in lines:
-            at = bisect.bisect_right(self._starts, line) - 1
-            while at > 0 and self._sorted[at].end_line < line:
-                at = self._outer[at]
-            while at not in found:
-                found.add(at)
-                at = self._outer[at]
-        return [self._sorted[at] for at in sorted(found)]
-
-    def _sort(self) -> None:
-        self._starts = sorted(self._known)
-        self._sorted = [self._known[line] for line in self._starts]
-        self._outer = []
-        open_ones = [-1]
-        for at, function in enumerate(self._sorted):
-            while open_ones[-1] > 0 and self._sorted[open_ones[-1]].end_line < function.line:
-                open_ones.pop()
-            self._outer.append(open_ones[-1])
-            open_ones.append(at)
 
 
 class _Reader:
