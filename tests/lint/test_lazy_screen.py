@@ -515,6 +515,7 @@ def test_identifiers_are_read_as_python_compares_them() -> None:
     assert normalized("\uff4dap = '\uff4dap…' # …".encode()) == "map = '\uff4dap…' # …".encode()
     assert normalized(b"# coding: latin-1\n") is None
     assert normalized(b"\xff") is None
+    assert normalized(b"x = '\xd7 \x90'") is None
 
 
 @pytest.mark.parametrize(

@@ -96,12 +96,12 @@ def normalized(data: bytes) -> bytes | None:
     if data.isascii():
         return data
     try:
-        foreign = set(data.translate(None, _ASCII).decode())
-        if not any(f"a{character}".isidentifier() for character in foreign):
-            return data
         text = data.decode()
     except UnicodeDecodeError:
         return None
+    foreign = set(data.translate(None, _ASCII).decode())
+    if not any(f"a{character}".isidentifier() for character in foreign):
+        return data
     return data if unicodedata.is_normalized("NFKC", text) else _foreign_word().sub(_as_compared, text).encode()
 
 
