@@ -25,7 +25,8 @@ there is. Lists are separated by commas in an option.
 
 `*` stands for any text, also across folders, `?` for one character, `[ab]` for one of a few, `{{a,b}}` for one of some
 texts, `**/` for any folders or none. A glob without a slash, but perhaps at its end, names a file or folder anywhere;
-one with a slash counts from the folder of the `pyproject.toml`, in an option or a file that `--config` names from the working directory.
+one with a slash counts from the folder of the `pyproject.toml`, in an option or a file that `--config` names from the
+working directory.
 
 ## Keys
 
@@ -35,9 +36,10 @@ one with a slash counts from the folder of the `pyproject.toml`, in an option or
 
 A path that is named is checked, whatever it is called, excluded or ignored by git or not; so is a script without an
 extension. In a folder those files count that end in `.py` and that git does not ignore; stubs (`.pyi`) run no code and
-are left out. Repositories inside of a repository, submodules too, are checked where they are named. `keepcause check -` reads one file's text from standard input, and `--stdin-filename FILE` tells which
-file that is, so that its configuration and its program count; without it the text stands alone. `keepcause fix -`
-prints the repaired text, and all else on the error stream:
+are left out. Repositories inside of a repository, submodules too, are checked where they are named. `keepcause check -`
+reads one file's text from standard input, and `--stdin-filename FILE` tells which file that is, so that its
+configuration and its program count; without it the text stands alone. `keepcause fix -` prints the repaired text, and
+all else on the error stream:
 
 ```sh
 keepcause check --stdin-filename service/worker.py - < worker.py
