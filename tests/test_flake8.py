@@ -12,16 +12,9 @@ from pathlib import Path
 import pytest
 
 from keepcause.config import KEYS
+from samples import WORKER
 
 CONFIGURATION = Path(__file__).parents[1] / "docs" / "configuration.md"
-WORKER = """\
-class Worker:
-    def init_device(self):
-        try:
-            self.open()
-        except OSError:
-            raise RuntimeError("no device") from None
-"""
 REASON = "(worker-init: Worker.init_device (start-up by its name))"
 KC101 = f"KC101 `raise ... from None` hides why a worker failed to start {REASON}"
 MULTILINE = WORKER.replace('"no device"', '\n                "no device",\n                self,\n            ')

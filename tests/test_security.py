@@ -8,15 +8,9 @@ from pathlib import Path
 
 import pytest
 
-WORKER = """\
-open("was-run", "w")
-class Worker:
-    def init_device(self):
-        try:
-            self.open()
-        except OSError:
-            raise RuntimeError("no device") from None
-"""
+from samples import WORKER
+
+CODE = f'open("was-run", "w")\n{WORKER}'
 SHADOWS = ["tokenize", "pathlib", "argparse", "json", "libcst", "keepcause", "sitecustomize", "conftest", "setup"]
 BIN = Path(sys.executable).parent
 
@@ -25,7 +19,7 @@ BIN = Path(sys.executable).parent
 def tree(tmp_path: Path) -> Path:
     """Code that leaves `was-run` when it is run, under names that someone may import."""
     for name in ("worker", *SHADOWS):
-        (tmp_path / f"{name}.py").write_text(WORKER)
+        (tmp_path / f"{name}.py").write_text(CODE)
     (tmp_path / "pyproject.toml").write_text(
         '[tool.keepcause]\nworker-init-error = "worker:Worker"\nworker-init = ["worker:*"]\n'
     )

@@ -13,17 +13,9 @@ import pytest
 import keepcause
 from keepcause import api
 from keepcause.config import KEYS
+from samples import REPAIRED, WORKER
 
 USES = Path(__file__).with_name("uses.py")
-WORKER = """\
-class Worker:
-    def init_device(self):
-        try:
-            self.open()
-        except OSError:
-            raise RuntimeError("no device") from None
-"""
-FIXED = WORKER.replace("except OSError:", "except OSError as e:").replace("from None", "from e")
 UNSAFE = "def f(rows):\n    raise ValueError(f'{rows()} {(row for row in rows())}')\n"
 
 
@@ -119,13 +111,13 @@ def test_lint_paths(project: Path) -> None:
 
 def test_fix_source() -> None:
     result = keepcause.fix_source(WORKER)
-    assert (result.source, [finding.code for finding in result.fixed], result.left) == (FIXED, ["KC101"], ())
-    assert keepcause.fix_source(WORKER.encode()).source == FIXED.encode()
-    assert keepcause.fix_source("\ufeff" + WORKER).source == "\ufeff" + FIXED
-    assert keepcause.fix_source(WORKER.replace("\n", "\r\n")).source == FIXED.replace("\n", "\r\n")
+    assert (result.source, [finding.code for finding in result.fixed], result.left) == (REPAIRED, ["KC101"], ())
+    assert keepcause.fix_source(WORKER.encode()).source == REPAIRED.encode()
+    assert keepcause.fix_source("\ufeff" + WORKER).source == "\ufeff" + REPAIRED
+    assert keepcause.fix_source(WORKER.replace("\n", "\r\n")).source == REPAIRED.replace("\n", "\r\n")
     latin = "# coding: latin-1\n# é\n"
-    assert keepcause.fix_source(latin + WORKER).source == latin + FIXED
-    assert keepcause.fix_source((latin + WORKER).encode("latin-1")).source == (latin + FIXED).encode("latin-1")
+    assert keepcause.fix_source(latin + WORKER).source == latin + REPAIRED
+    assert keepcause.fix_source((latin + WORKER).encode("latin-1")).source == (latin + REPAIRED).encode("latin-1")
     assert keepcause.fix_source("x = 1\n") == keepcause.FixResult("x = 1\n", (), ())
 
 

@@ -10,18 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from samples import WORKER
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 COMMAND = Path(sys.executable).with_name("keepcause")
-WORKER = """\
-class Worker:
-    def init_device(self):
-        try:
-            self.open()
-        except OSError:
-            raise RuntimeError("no device") from None
-"""
 
 
 @pytest.fixture
