@@ -44,14 +44,6 @@ class Settings:
     noqa: bool = True
     structured: Structured = field(default_factory=Structured)
 
-    def __hash__(self) -> int:
-        """Once made, as it is asked for every file."""
-        return self._hash
-
-    @functools.cached_property
-    def _hash(self) -> int:
-        return hash((self.codes, self.evidence, self.single_file, self.declared, self.noqa))
-
     @functools.cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The rules that are on, by code."""

@@ -158,13 +158,18 @@ def _means_that_alone(function: ast.expr, reference: str, source: Source) -> boo
 
 def _stands_apart(name: str, source: Source) -> bool:
     """Whether more than a blank stands between `name` and a parenthesis behind it."""
-    plain = normalized(source.data)
+    plain = _plain(source)
     word = re.escape(name.encode())
     apart = rb"%s(?<![\w\x80-\xff]%s)(?! ?\()(?:[\s\\)]|#[^\r\n]*+)++\(" % (
         word,
         word,
     )  # its first letters make it quick
     return plain is not None and re.search(apart, plain) is not None
+
+
+@functools.lru_cache(maxsize=8)
+def _plain(source: Source) -> bytes | None:
+    return normalized(source.data)
 
 
 # Functions of this file

@@ -161,11 +161,6 @@ class Program:
         summary = self.summary(path)
         return summary.around(self._lines_that_launch(path)) if summary else []
 
-    @property
-    def parsed(self) -> int:
-        """How many files have been parsed and summarised so far."""
-        return len(self._summaries)
-
     def mentioning(self, names: Iterable[str], words: Iterable[str], path: str) -> list[str]:
         """The files with one of the identifiers `names`: `path`, and those that import or define one of `words`."""
         return list(self._places(names, words, path))

@@ -35,8 +35,8 @@ _HOOKS = (
 )
 """What a file holds, all of a group, where a function of it runs in a worker without a launch site."""
 _STARTUP = _defines(startup.STARTUP_NAME)
-_WAITING = re.compile(rb"wait%s*ready" % WORD)
-_WORKERS = (b"Worker", b"Executor", b"Actor", b"Replica")
+_WAITING = re.compile(startup.WAITING.encode().replace(rb"\w", WORD))
+_WORKERS = tuple(map(str.encode, startup.WORKERS))
 _DRIVING = re.compile(rb"(?<!%s)(?:%s|%s)" % (WORD, _bytes(startup.DRIVING_NAME), _bytes(startup.WORKER_STARTUP_NAME)))
 
 

@@ -15,7 +15,9 @@ STARTUP_NAME = re.compile(
 )
 """Names that mean start-up in any class or module."""
 
-WAITING_NAME = re.compile(r"_*wait\w*ready\w*")
+WAITING = r"wait\w*ready"
+"""What is in every name of `WAITING_NAME`."""
+WAITING_NAME = re.compile(rf"_*{WAITING}\w*")
 """Names of what waits until something is ready: who calls it is a parent at start-up."""
 
 WORKER_STARTUP_NAME = re.compile(
@@ -28,8 +30,10 @@ DRIVING_NAME = re.compile(
 )
 """Names of methods by which a parent starts a worker or executor; so are `WORKER_STARTUP_NAME`'s."""
 
+WORKERS = ("Worker", "Executor", "Actor", "Replica")
+"""One of these is in every name of `WORKER_CLASS`."""
 WORKER_CLASS = re.compile(
-    r"(?:\w*[a-z0-9_])?(?:Worker|Executor|Actor|Replica)(?:Base|Impl|Proc|Process|V\d+)?|WorkerProc(?:ess)?"
+    rf"(?:\w*[a-z0-9_])?(?:{'|'.join(WORKERS)})(?:Base|Impl|Proc|Process|V\d+)?|WorkerProc(?:ess)?"
 )
 """Names of classes whose instances are workers or drive them; evidence only together with a start-up method's name."""
 
