@@ -442,6 +442,14 @@ SPELLINGS = [
     "def gen():\n    def inner(): pass\n    got = (\nyield 1)\nraise ValueError(gen())",
     "def gen():\n    text = '''\ndef inner():\n'''\n    yield 1\nraise ValueError(gen())",
     "def gen():\n    'so\\\ndef'\n    yield 1\nraise ValueError(gen())",
+    "def gen():\n    def inner():\n        pass\n    for row in rows:\n        yield row\nraise ValueError(gen())",
+    "def gen():\n    def inner():\n        pass\n    if rows:\n        got = yield\nraise ValueError(gen())",
+    "def gen():\n    def inner():\n        pass\n    got = \\\n            (yield 1)\nraise ValueError(gen())",
+    "def gen():\n    def inner():\n        pass\n    got = [\n            (yield 1)]\nraise ValueError(gen())",
+    "def gen():\n\tdef inner():\n\t\tpass\n\tfor row in rows:\n\t\tyield row\nraise ValueError(gen())",
+    "def gen():\n    def inner():\n        pass\n    with rows:\n        return iter(rows)\nraise ValueError(gen())",
+    "def gen():\n    return \\\n        map(str, rows)\nraise ValueError(gen())",
+    "def gen():\n    return map(str, rows)\ntext = 'return'\nraise ValueError(f'{text}{gen()}')",
 ]
 
 
@@ -465,6 +473,8 @@ def test_no_odd_spelling_gets_through(code: str, end: str) -> None:
         "rows = [x for x in map(str, rows)]\nraise ValueError(rows)",
         "for row in (x for x in rows): raise ValueError(f'{row}')",
         "raise ValueError('(x for x in rows)')  # {(x for x in rows)}",
+        "def load(rows):\n    def names():\n        yield 1\n    return list(names())\nraise ValueError(f'{load(1)}')",
+        "def names():\n    return map(str, rows)\nfor row in names():\n    raise ValueError(row)",
         "layers = nn.Sequential(*(make(row) for row in rows)); raise ValueError('no')",
     ],
 )

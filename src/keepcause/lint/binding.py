@@ -22,9 +22,11 @@ ScopeNode = ast.Module | ast.ClassDef | FunctionNode | ComprehensionNode
 # The fields that hold other nodes, for each type of node; nothing is ever said of contexts, operators and aliases.
 _PLAIN = frozenset(
     {"ctx", "op", "ops", "id", "attr", "arg", "name", "names", "rest", "kind", "type_comment", "conversion"}
+    | {"module", "level", "asname", "simple", "is_async", "kwd_attrs", "tag"}
 )
+_CONSTANTS = (ast.Constant, ast.MatchSingleton)
 _FIELDS = {
-    kind: () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _PLAIN)
+    kind: () if kind in _CONSTANTS else tuple(name for name in kind._fields if name not in _PLAIN)
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
@@ -123,15 +125,18 @@ class ScopeTree:
             kind = type(node)
             of[node] = scope
             nodes[kind].append(node)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                scope.uses.add(node.id)
+                continue
             start = len(pending)
             for name in fields[kind]:
                 value = getattr(node, name)
                 if isinstance(value, list):
                     for item in value:
-                        if isinstance(item, ast.AST):
+                        if item is not None:
                             parents[item] = node
                             pending.append((item, scope))
-                elif isinstance(value, ast.AST):
+                elif value is not None:
                     parents[value] = node
                     pending.append((value, scope))
             if kind in visitors:
@@ -253,9 +258,7 @@ class ScopeTree:
             self._values[node.target] = node.value
 
     def _name(self, node: ast.Name, scope: Scope) -> None:
-        if isinstance(node.ctx, ast.Load):
-            scope.uses.add(node.id)
-        elif isinstance(node.ctx, ast.Del):
+        if isinstance(node.ctx, ast.Del):
             self._bind(node.id, scope, Binding(Kind.DELETION, node))
         else:
             value = self._values.get(node)

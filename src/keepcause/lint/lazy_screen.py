@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint import lazy_sources
 from keepcause.lint.construct import BUILTIN_EXCEPTIONS
-from keepcause.lint.lazy_sources import BUILTINS, LAZY, LOGS, is_used, sources, used_from
+from keepcause.lint.lazy_sources import BUILTINS, LAZY, LOGS, OWN_TEXTS, is_used, returning, sources, used_from
 from keepcause.lint.logical import BETWEEN, normalized, statements
 from keepcause.lint.surroundings import line_around
 
@@ -28,7 +28,6 @@ _VIEW = re.compile(rb"\.%s(?:keys|values|items)" % BETWEEN)
 _SHOWING = ("str", "repr", "ascii", "format", "dedent", "indent", "fill", "shorten", "cleandoc")
 _ERRORS = ("exit", "skip", "xfail", "fail", "skipTest", "add_note", "__init__")
 _SAYING = frozenset((*_ERRORS, *LOGS))
-_OWN_TEXTS = frozenset(("__str__", "__repr__"))
 _LEAVES = (ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 
 
@@ -41,9 +40,11 @@ def may_show_view(file: Unparsed) -> bool:
 def may_show_lazy(file: Unparsed) -> bool:
     """Whether an error or log text in the file may show, or run through, a lazy iterator."""
     code = file.code
-    functions = {name for name in lazy_sources.generators(code) if is_used(code, name)}
+    made = list(sources(code))
+    returned = returning(code, made)
+    functions = {name for name in lazy_sources.generators(code).union(*returned.values()) if is_used(code, name)}
     functions.update(used_from(code, _encoded(file.generators)) if file.generators else ())
-    places = {line_around(code, at) for at in sources(code)}
+    places = {line_around(code, at) for at in made if at not in returned}
     if not functions and not places:
         return False
     try:
@@ -147,7 +148,7 @@ class _Search:
         if self._is_lazy(value):
             for name in self._lines.around(start):
                 self._add(name, self._functions)
-        return self._says(value) and not _OWN_TEXTS.isdisjoint(self._lines.around(start))
+        return self._says(value) and not OWN_TEXTS.isdisjoint(self._lines.around(start))
 
     def _give(self, target: ast.expr, value: ast.expr) -> None:
         """Follow `target` if `value` goes on; unpacking gives each name its own value, or an item of something."""

@@ -24,7 +24,7 @@ from keepcause.lint.surroundings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 BUILTINS = ("map", "filter", "zip", "enumerate", "reversed", "iter")
 _ITERTOOLS = (
@@ -46,6 +46,8 @@ _SHOWING = ("str", "repr", "ascii", "format", "exit", "__init__", *LOGS)
 """What shows a sole argument as it is, beside exceptions."""
 _EXCEPTIONS = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Iteration", "Group")
 """How exceptions are called that show a sole argument as it is."""
+OWN_TEXTS = frozenset(("__str__", "__repr__"))
+"""Methods that make an object's text."""
 _GIVING = ("return", "else", "or", "and")
 """The words whose operand may go on as it is."""
 _LETTING_ON = frozenset(map(str.encode, (*_SHOWING, *_GIVING)))
@@ -146,12 +148,15 @@ def _source() -> re.Pattern[bytes]:
 
 
 def sources(code: bytes) -> Iterator[int]:
-    """Where a generator expression or the standard library makes something lazy that is not used up at once."""
+    """Where an expression begins by which something lazy is made and not used up at once, in the code's own words.
+
+    That is a generator expression or a call of the standard library.
+    """
     for match in _source().finditer(code):
         at = match.start()
         start = at if match.lastindex is None else _called_at(code, at)
         if start >= 0 and not _is_used_up(code, start) and not _is_unpacked(code, start, at):
-            yield at
+            yield start
 
 
 def _called_at(code: bytes, at: int) -> int:
@@ -238,9 +243,23 @@ _BEFORE_YIELD = (b":", b";", b"=", b"(", b"{")
 
 def generators(code: bytes) -> frozenset[bytes]:
     """The names of the generator functions that `code` defines, and of some others."""
-    yields = [at for at in places(code, b"yield") if _may_yield(code, at)]
-    defined = definitions(code) if yields else []
-    functions = {function for at in yields for function in functions_around(code, at, defined)}
+    return _giving(code, [at for at in places(code, b"yield") if _may_yield(code, at)])
+
+
+def returning(code: bytes, made: Iterable[int]) -> dict[int, frozenset[bytes]]:
+    """Where something lazy is returned as it is -> the names of the function that does; `made` is where it is made.
+
+    What makes an object's text is left out: it shows what it returns.
+    """
+    returned = [at for at in made if code[max(0, at - FARTHEST) : at].rstrip(BLANK).endswith(b"return")]
+    names = {at: _giving(code, [at]) for at in returned}
+    return {at: names[at] for at in returned if names[at].isdisjoint(map(str.encode, OWN_TEXTS))}
+
+
+def _giving(code: bytes, places: Sequence[int]) -> frozenset[bytes]:
+    """The names of the functions around `places`, but of those that give something else."""
+    defined = definitions(code) if places else []
+    functions = {function for at in places for function in functions_around(code, at, defined)}
     return frozenset(name for start, name in functions if not _is_decorated(code, start))
 
 

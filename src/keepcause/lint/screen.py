@@ -28,9 +28,7 @@ def may_raise_from_none(file: Unparsed) -> bool:
     return _FROM_NONE.search(file.code) is not None
 
 
-def may_handle(
-    file: Unparsed, glance: Callable[[bytes], object], test: Callable[[ast.ExceptHandler], bool] = lambda handler: True
-) -> bool:
+def may_handle(file: Unparsed, glance: Callable[[bytes], object], test: Callable[[ast.ExceptHandler], bool]) -> bool:
     """Whether the file may hold an exception handler that passes `test`.
 
     `glance`, asked first, must be true of the text of every such handler, whatever comes behind it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import re
 import sys
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ _LINE_ENDS = (b"\n", b"\r", b"\0")
 _CONTINUED = (b"\\\n", b"\\\r\n", b"\\\r")
 _COMMENT = re.compile(rb"[^\"'#]*+#(?:[^{\"']++|\"(?!\"\")|'(?!''))*+")
 """A line up to what is no code: it is in a comment, or in a text that does not end there, and not in its fields."""
+_TEXT = re.compile(rb"\"[^\"\\\r\n]*\"|'[^'\\\r\n]*'|#[^\r\n]*")
 _DEFINITION = re.compile(rb"(def|class)(?=[\s\\])%s(%s++)" % (BETWEEN, WORD))
 
 
@@ -66,9 +68,9 @@ def definitions(code: bytes) -> list[int]:
 
 
 def functions_around(code: bytes, at: int, defined: list[int]) -> Iterator[tuple[int, bytes]]:
-    """Start and name of the functions around `at`, inner ones first, of the one before it and of what strings hold.
+    """Start and name of the function around `at`; where it takes more than a glance to tell, of all that may be it.
 
-    `defined` is what `definitions` gives.
+    Inner ones come first. `defined` is what `definitions` gives.
     """
     least = sys.maxsize
     for start in reversed(defined[: bisect.bisect(defined, at)]):
@@ -82,10 +84,43 @@ def functions_around(code: bytes, at: int, defined: list[int]) -> Iterator[tuple
         if column < least or is_continued:
             if definition[1] == b"def":
                 yield start, definition[2]
+                if not is_continued and _is_in_block(code, start, at, len(before)):
+                    return
             if not is_continued and not _may_be_text(code, start, at):
                 least = column
         if least == 0:
             return
+
+
+def is_whole(text: bytes) -> bool:
+    """Whether no string, bracket or continuation is open at the end; false where that takes more than a glance."""
+    code = _TEXT.sub(b"", text)
+    return (
+        not text.endswith(b"\\")
+        and b'"""' not in text
+        and b"'''" not in text
+        and b'"' not in code
+        and b"'" not in code
+        and all(code.count(left) == code.count(right) for left, right in ((b"(", b")"), (b"[", b"]"), (b"{", b"}")))
+    )
+
+
+def _is_in_block(code: bytes, start: int, at: int, indent: int) -> bool:
+    """Whether `at` certainly is in the block whose header, indented by `indent`, begins at `start`."""
+    text = code[start:at]
+    lines, end, _ = text.rpartition(b"\n")
+    return (
+        b"\r" not in text
+        and b"\f" not in text
+        and behind_block(indent).search(code, start, at + 1) is None
+        and is_whole(lines if end else text)
+    )
+
+
+@functools.cache
+def behind_block(indent: int) -> re.Pattern[bytes]:
+    """The end of a line before one with code that is indented by at most `indent`."""
+    return re.compile(rb"\n(?=[ \t]{0,%d}[^ \t\n#])" % indent)
 
 
 def _may_be_text(code: bytes, start: int, end: int) -> bool:

@@ -1,4 +1,4 @@
-"""One file's bytes as screens look at them, before anything is parsed; imports logical lines only."""
+"""One file's bytes as screens look at them, before anything is parsed; imports logical lines and surroundings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint.logical import LogicalLines, normalized
+from keepcause.lint.surroundings import behind_block, is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,32 +54,10 @@ class Unparsed:
             if indentation.strip(b" \t\f"):
                 continue
             continued = code[max(0, start - 2) : start] == b"\\\n"
-            end = _behind(len(indentation)).search(code, match.end()) if looks_right and not continued else None
+            end = behind_block(len(indentation)).search(code, match.end()) if looks_right and not continued else None
             found.append((indentation, code[match.start() : end.start() if end else len(code)]))
         return found
 
     def handling(self, test: Callable[[bytes], object]) -> Iterator[tuple[bytes, bytes]]:
         """The handlers whose text passes `test`, or may be longer than it looks."""
-        return (handler for handler in self.handlers if test(handler[1]) or not _is_whole(handler[1]))
-
-
-@functools.cache
-def _behind(indent: int) -> re.Pattern[bytes]:
-    """The end of a line before one with code that is indented by at most `indent`."""
-    return re.compile(rb"\n(?=[ \t]{0,%d}[^ \t\n#])" % indent)
-
-
-_TEXT = re.compile(rb"\"[^\"\\\n]*\"|'[^'\\\n]*'|#[^\n]*")
-
-
-def _is_whole(text: bytes) -> bool:
-    """Whether no string, bracket or continuation is open at the end; false where that takes more than a glance."""
-    code = _TEXT.sub(b"", text)
-    return (
-        not text.endswith(b"\\")
-        and b'"""' not in text
-        and b"'''" not in text
-        and b'"' not in code
-        and b"'" not in code
-        and all(code.count(left) == code.count(right) for left, right in ((b"(", b")"), (b"[", b"]"), (b"{", b"}")))
-    )
+        return (handler for handler in self.handlers if test(handler[1]) or not is_whole(handler[1]))

@@ -79,7 +79,7 @@ class UnchainedRaise(Rule):
 
     def glance(self, file: Unparsed) -> bool:
         """A file without a handler that raises something has none."""
-        return may_handle(file, _RAISE.search)
+        return any(True for _ in file.handling(_RAISE.search))
 
     def possible(self, file: Unparsed) -> bool:
         """Nor has one without a handler that by itself seems to raise something new."""

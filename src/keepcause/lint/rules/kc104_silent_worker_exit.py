@@ -113,7 +113,7 @@ class SilentWorkerExit(Rule):
 
     def glance(self, file: Unparsed) -> bool:
         """A file without a broad handler has none."""
-        return may_handle(file, _BROAD.match)
+        return any(True for _ in file.handling(_BROAD.match))
 
     def possible(self, file: Unparsed) -> bool:
         """Nor has one without such a handler that seems to end something silently, alone and in its function."""
