@@ -447,7 +447,7 @@ SPELLINGS = [
     "def gen():\n    def inner():\n        pass\n    got = \\\n            (yield 1)\nraise ValueError(gen())",
     "def gen():\n    def inner():\n        pass\n    got = [\n            (yield 1)]\nraise ValueError(gen())",
     "def gen():\n\tdef inner():\n\t\tpass\n\tfor row in rows:\n\t\tyield row\nraise ValueError(gen())",
-    "def gen():\n    def inner():\n        pass\n    with rows:\n        return iter(rows)\nraise ValueError(gen())",
+    "def gen():\n    def inner():\n        pass\n    if rows:\n        return iter(rows)\n    return iter(())\nraise ValueError(gen())",
     "def gen():\n    return \\\n        map(str, rows)\nraise ValueError(gen())",
     "def gen():\n    return map(str, rows)\ntext = 'return'\nraise ValueError(f'{text}{gen()}')",
 ]
