@@ -447,9 +447,14 @@ SPELLINGS = [
     "def gen():\n    def inner():\n        pass\n    got = \\\n            (yield 1)\nraise ValueError(gen())",
     "def gen():\n    def inner():\n        pass\n    got = [\n            (yield 1)]\nraise ValueError(gen())",
     "def gen():\n\tdef inner():\n\t\tpass\n\tfor row in rows:\n\t\tyield row\nraise ValueError(gen())",
-    "def gen():\n    def inner():\n        pass\n    if rows:\n        return iter(rows)\n    return iter(())\nraise ValueError(gen())",
+    "def gen():\n  def inner():\n    pass\n  if 1:\n    return iter(rows)\n  return iter(())\nraise ValueError(gen())",
     "def gen():\n    return \\\n        map(str, rows)\nraise ValueError(gen())",
     "def gen():\n    return map(str, rows)\ntext = 'return'\nraise ValueError(f'{text}{gen()}')",
+    "def gen():\n    yield rows if rows else rows\nraise ValueError(gen())",
+    "def gen():\n    yield not rows and rows\nraise ValueError(gen())",
+    "def gen():\n    yield  rows\t; keep = rows\nraise ValueError(gen())",
+    "class A(ValueError): pass\nraise A(f'{map(str, rows)}')",
+    *(["class A[T](ValueError): pass\nraise A(f'{map(str, rows)}')"] if sys.version_info >= (3, 12) else []),
 ]
 
 
@@ -474,6 +479,8 @@ def test_no_odd_spelling_gets_through(code: str, end: str) -> None:
         "for row in (x for x in rows): raise ValueError(f'{row}')",
         "raise ValueError('(x for x in rows)')  # {(x for x in rows)}",
         "def load(rows):\n    def names():\n        yield 1\n    return list(names())\nraise ValueError(f'{load(1)}')",
+        "def names():\n  '''May\n  yield good results.'''\nraise ValueError(f'{names()}')",
+        "class A: pass\nheld = map(str, rows)\nA(next(held))",
         "def names():\n    return map(str, rows)\nfor row in names():\n    raise ValueError(row)",
         "layers = nn.Sequential(*(make(row) for row in rows)); raise ValueError('no')",
     ],

@@ -55,7 +55,8 @@ def read(path: Path | str) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
         size = status.st_size + 4096  # all of it at once, unless it grows or does not say how big it is
-        return b"".join(iter(lambda: os.read(descriptor, size), b""))
+        data = os.read(descriptor, size)
+        return data if len(data) == status.st_size else data + b"".join(iter(lambda: os.read(descriptor, size), b""))
     finally:
         os.close(descriptor)
 

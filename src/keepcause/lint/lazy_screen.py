@@ -138,7 +138,7 @@ class _Search:
             return False
         match call.func:
             case ast.Name(id=name):
-                return name in _SAYING or name in BUILTIN_EXCEPTIONS or name in self._lines.classes
+                return name in _SAYING or name in BUILTIN_EXCEPTIONS or name in self._lines.derived
             case ast.Attribute(attr=name):
                 return name in _SAYING or name.startswith("assert")
         return False

@@ -86,6 +86,7 @@ _UNMATCHED = frozenset(b"%c" % character for character in b"\"'()[]{}\\")
 _INDENTED = re.compile(rb"\0([ \t\f]*+)")
 _CONTINUED = re.compile(rb"\0[ \t\f]*+\\")
 _DEFINITION = re.compile(rb"\0([ \t\f]*+)(?:async%s)?(def|class)%s(%s++)" % (BETWEEN, BETWEEN, WORD))
+_DERIVED = re.compile(rb"\0[ \t\f]*+class%s(%s++)%s[(\[]" % (BETWEEN, WORD, BETWEEN))
 
 
 def normalized(data: bytes) -> bytes | None:
@@ -160,9 +161,9 @@ class LogicalLines:
         return [(match.start(), width(match[1]), match[2], match[3].decode()) for match in found][::-1]
 
     @functools.cached_property
-    def classes(self) -> frozenset[str]:
-        """The names of the classes that are defined anywhere."""
-        return frozenset(name for _, _, kind, name in self._definitions if kind == b"class")
+    def derived(self) -> frozenset[str]:
+        """The names of the classes that may inherit from others."""
+        return frozenset(name.decode() for name in _DERIVED.findall(self.code))
 
     def around(self, start: int) -> Iterator[str]:
         """The names of the functions that the line at `start` begins or may lie in, inner ones first."""
