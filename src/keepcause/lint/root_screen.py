@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from keepcause.lint import launch, startup
-from keepcause.lint.logical import BETWEEN, NO_WORD, WORD
+from keepcause.lint.logical import BETWEEN, LETTERS, NO_WORD, WORD
+from keepcause.lint.surroundings import BLANK, FARTHEST
 
 if TYPE_CHECKING:
     from keepcause.lint.unparsed import Unparsed
@@ -36,8 +37,16 @@ _HOOKS = (
 """What a file holds, all of a group, where a function of it runs in a worker without a launch site."""
 _STARTUP = _defines(startup.STARTUP_NAME)
 _WAITING = re.compile(startup.WAITING.encode().replace(rb"\w", WORD))
-_WORKERS = tuple(map(str.encode, startup.WORKERS))
-_DRIVING = re.compile(rb"(?<!%s)(?:%s|%s)" % (WORD, _bytes(startup.DRIVING_NAME), _bytes(startup.WORKER_STARTUP_NAME)))
+_DRIVING = re.compile(
+    rb"\.(?<!super\(\)\.)%s(?:%s|%s)" % (BETWEEN, _bytes(startup.DRIVING_NAME), _bytes(startup.WORKER_STARTUP_NAME))
+)
+"""A method that starts a worker, if it is one's; what `super()` calls is not, by its name."""
+_WORKER_STARTUP = _defines(startup.WORKER_STARTUP_NAME)
+_WORKERS = tuple(_word(word.encode()) for word in startup.WORKERS)
+_IS_RENAMED = re.compile(rb"%sas(?=[\s\\])" % BETWEEN)
+_IS_MODULE = re.compile(rb"%simport(?=[\s\\(*])" % BETWEEN)
+_HANDED_ON = (b"=", b"(", b"[", b"{", b",", b"|", b"or", b"else", b"and")
+"""What stands before a class that may get another name."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -55,6 +64,26 @@ def may_have_root(file: Unparsed) -> bool:
         b"keepcause:" in code
         or _STARTUP.search(code) is not None
         or _WAITING.search(code) is not None
-        or (any(word in code for word in _WORKERS) and _DRIVING.search(code) is not None)
+        or _may_start_worker(code)
         or may_have_child(file)
     )
+
+
+def _may_start_worker(code: bytes) -> bool:
+    """Whether the file may start a worker by a method, or have a class of workers with one."""
+    workers = [match.span() for word in _WORKERS for match in word.finditer(code)]
+    if not workers:
+        return False
+    if _DRIVING.search(code) or any(_IS_MODULE.match(code, end) for _, end in workers):
+        return True
+    is_class = any(_may_be_inherited(code, *span) for span in workers)
+    return is_class and _WORKER_STARTUP.search(code) is not None
+
+
+def _may_be_inherited(code: bytes, start: int, end: int) -> bool:
+    """Whether the class whose name ends so stands at the head of a class, or gets another name that may."""
+    head = code.rfind(b"class", 0, start)
+    if head >= 0 and (b":" not in code[head:start] or b"[" in code[head:start]):
+        return True
+    before = code[max(0, start - FARTHEST) : start].rstrip(LETTERS + b".").rstrip(BLANK)
+    return _IS_RENAMED.match(code, end) is not None or before.endswith(_HANDED_ON)

@@ -30,11 +30,9 @@ DRIVING_NAME = re.compile(
 )
 """Names of methods by which a parent starts a worker or executor; so are `WORKER_STARTUP_NAME`'s."""
 
-WORKERS = ("Worker", "Executor", "Actor", "Replica")
-"""One of these is in every name of `WORKER_CLASS`."""
-WORKER_CLASS = re.compile(
-    rf"(?:\w*[a-z0-9_])?(?:{'|'.join(WORKERS)})(?:Base|Impl|Proc|Process|V\d+)?|WorkerProc(?:ess)?"
-)
+WORKERS = tuple(rf"{word}(?:Base|Impl|Proc|Process|V[0-9]+)?" for word in ("Worker", "Executor", "Actor", "Replica"))
+"""Every name of `WORKER_CLASS` ends like one of these."""
+WORKER_CLASS = re.compile(rf"(?:\w*[a-z0-9_])?(?:{'|'.join(WORKERS)})")
 """Names of classes whose instances are workers or drive them; evidence only together with a start-up method's name."""
 
 BOOT_HOOK = re.compile(
