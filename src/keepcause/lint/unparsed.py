@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import functools
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint.logical import LogicalLines, normalized
-from keepcause.lint.surroundings import behind_block, is_whole
+from keepcause.lint.surroundings import behind_block, is_whole, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-_EXCEPT = re.compile(rb"except\b")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,18 +41,18 @@ class Unparsed:
         Where indentation is not what it looks like, the text is all that follows.
         """
         code = self.code
-        if b"except" in code and b"\r" in code:
+        if b"\r" in code:
             code = code.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         looks_right = b"\f" not in code
         found = []
-        for match in _EXCEPT.finditer(code):
-            start = code.rfind(b"\n", 0, match.start()) + 1
-            indentation = code[start : match.start()]
+        for at in places(code, b"except"):
+            start = code.rfind(b"\n", 0, at) + 1
+            indentation = code[start:at]
             if indentation.strip(b" \t\f"):
                 continue
             continued = code[max(0, start - 2) : start] == b"\\\n"
-            end = behind_block(len(indentation)).search(code, match.end()) if looks_right and not continued else None
-            found.append((indentation, code[match.start() : end.start() if end else len(code)]))
+            end = behind_block(len(indentation)).search(code, at) if looks_right and not continued else None
+            found.append((indentation, code[at : end.start() if end else len(code)]))
         return found
 
     def handling(self, test: Callable[[bytes], object]) -> Iterator[tuple[bytes, bytes]]:
