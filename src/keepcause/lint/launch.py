@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint.handler import last_name
-from keepcause.lint.logical import BETWEEN
+from keepcause.lint.logical import BETWEEN, NO_WORD, WORD
 from keepcause.lint.surroundings import (
     BLANK,
     FARTHEST,
@@ -51,6 +51,18 @@ _IMPORTS_THREADING = re.compile(rb"^[ \t]*import threading\r?$", re.MULTILINE)
 _CALLED = re.compile(
     rb"\((?:(?<=spawn\()|(?<=start_processes\()|(?<=launch\()|(?<=_run_multiprocess\()|(?<=fork\()|(?<=remote\()(?<!\wremote\())"
 )
+_STARTERS = tuple(
+    re.compile(name + NO_WORD)
+    for name in (
+        b"Process",
+        b"Thread",
+        rb"Pool",
+        rb"ProcessPool%s*" % WORD,
+        b"get_reusable_executor",
+        b"worker_init_fn",
+    )
+)
+"""How the names end of what a function is handed to."""
 _LAUNCHERS = (b"elastic_launch", b"torch_xla")
 """Whose `launch` starts processes."""
 ACTOR = "?"
@@ -79,15 +91,32 @@ class Launch:
 
 def may_launch(data: bytes) -> bool:
     """Whether a file with these bytes may hold a launch site."""
-    return next(signs(data), None) is not None
+    return any(True for _ in signs(data))
+
+
+def may_launch_alone(data: bytes) -> bool:
+    """Whether a file with these bytes may hold a launch site, and may tell itself that it is one."""
+    return any(True for _ in _calls(data)) or (
+        any(True for _ in _arguments(data)) and any(name.search(data) for name in _STARTERS)
+    )
 
 
 def signs(data: bytes) -> Iterator[int]:
     """Where the file's bytes hold what every launch site does."""
-    defined = functools.cache(lambda: definitions(data) if _IMPORTS_THREADING.search(data) else None)
+    yield from _calls(data)
+    yield from _arguments(data)
+
+
+def _calls(data: bytes) -> Iterator[int]:
+    """Where what starts workers may be called."""
     for match in _CALLED.finditer(data):
         if not data.endswith(b"launch", 0, match.start()) or any(word in data for word in _LAUNCHERS):
             yield match.start()
+
+
+def _arguments(data: bytes) -> Iterator[int]:
+    """Where a function may be handed to what starts workers."""
+    defined = functools.cache(lambda: definitions(data) if _IMPORTS_THREADING.search(data) else None)
     for keyword in _KEYWORDS:
         for match in keyword.finditer(data):
             if _is_argument(data, match.start()) and not _is_for_method_thread(data, match.start(), defined):

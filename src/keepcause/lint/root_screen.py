@@ -28,10 +28,22 @@ def _word(end: bytes) -> re.Pattern[bytes]:
     return re.compile(end + NO_WORD)
 
 
+def _imports(module: bytes) -> re.Pattern[bytes]:
+    """Matches what may be the name of a module, or an import from the file's own package, which may be that module."""
+    return re.compile(rb"%s|from[\s\\]*+\." % module)
+
+
 _HOOKS = (
-    (_word(b"Process"), _defines(re.compile("run"))),
-    *((_word(base), _defines(startup.PLUGIN_HOOK)) for base in (b"Plugin", b"Worker", b"Step")),
-    (_word(b"ray(?<!%sray)" % WORD), _word(b"remote"), _defines(re.compile("__init__"), startup.WORKER_STARTUP_NAME)),
+    (_word(b"Process"), _imports(b"multiprocess|billiard"), _defines(re.compile("run"))),
+    *(
+        (_word(base), _imports(module), _defines(startup.PLUGIN_HOOK))
+        for base, module in ((b"Plugin", b"distributed"), (b"Worker", b"unicorn|uvicorn"), (b"Step", b"celery"))
+    ),
+    (
+        _word(b"ray(?<!%sray)" % WORD),
+        re.compile(rb"(?:[.,(]|import)%sremote%s" % (BETWEEN, NO_WORD)),
+        _defines(re.compile("__init__"), startup.WORKER_STARTUP_NAME),
+    ),
     (_word(b"celery"), _word(b"connect")),
 )
 """What a file holds, all of a group, where a function of it runs in a worker without a launch site."""
@@ -53,7 +65,7 @@ _HANDED_ON = (b"=", b"(", b"[", b"{", b",", b"|", b"or", b"else", b"and")
 def may_have_child(file: Unparsed) -> bool:
     """Whether a function of the file may run in a worker."""
     code = file.code
-    return any(all(sign.search(code) for sign in signs) for signs in _HOOKS) or launch.may_launch(code)
+    return any(all(sign.search(code) for sign in signs) for signs in _HOOKS) or launch.may_launch_alone(code)
 
 
 @functools.lru_cache(maxsize=1)
