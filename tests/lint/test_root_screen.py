@@ -43,6 +43,25 @@ PARENTS = {
     "start-up of what inherits from one": (
         "from x import CpuWorker as C\nclass X(C):\n    def load_model(self):\n        {lost}"
     ),
+    "driving by a variable": (
+        "from pkg import CpuWorker\ndef boot():\n    cpu = CpuWorker()\n    cpu.\\\n  start()\n{lost}"
+    ),
+    "driving by a function of a module that is called so": (
+        "from pkg.Worker \\\n import start\ndef boot():\n    start()\n{lost}"
+    ),
+    "building by its base": "from pkg import Worker\ndef boot(self):\n    Worker . __init__(self)\n{lost}",
+    "start-up of what is called like a worker's process": (
+        "class GpuWorkerProcess:\n    def __init__(self):\n        {lost}"
+    ),
+    "start-up of what inherits from one by the way": (
+        "import x\nBase = x.CpuWorker\nclass X(Base):\n    def initialize(self):\n        {lost}"
+    ),
+    "start-up of what may inherit from one": (
+        "import x\nBase = x.Other if x else x.CpuWorker\nclass X(Base):\n    def boot(self):\n        {lost}"
+    ),
+    "start-up of what inherits from one among others": (
+        "import x\nclass X(\n    object,  # and: more\n    x.CpuWorker,\n):\n    def boot(self):\n        {lost}"
+    ),
     "said to be": "def act_now():  # keepcause: worker-init\n{lost}",
     "starting processes": (
         "from multiprocessing import Process\ndef go(f):\n    Process(\n\n  # what\n\n  target=f\n)\n{lost}"
@@ -79,6 +98,30 @@ CHILDREN = {
     "a plugin": "from distributed import WorkerPlugin as W\nclass A(W):\n    def setup(self):\n        {silent}",
     "a worker of gunicorn": (
         "import gunicorn.workers.base as b\nclass A(b.Worker):\n    def load_wsgi(self):\n        {silent}"
+    ),
+    "run() of another kind of process": (
+        "from billiard import Process as P\nclass A(P):\n    def run(self):\n        {silent}"
+    ),
+    "a step of celery": "from celery.bootsteps import Step as S\nclass A(S):\n    def start(self):\n        {silent}",
+    "a worker of uvicorn": (
+        "from uvicorn.workers import UvicornWorker as U\nclass A(U):\n    def load_wsgi(self):\n        {silent}"
+    ),
+    "a target of an own class": (
+        "from multiprocessing import Process as P\nclass A(P): pass\ndef run():\n{silent}A(target=run)\n"
+    ),
+    "a target of a class that starts processes as it is built": (
+        "import multiprocessing as m\nclass Group:\n    def __init__(self, target):\n        m.Process(target=target)\n"
+        "def run():\n{silent}Group(target=run)\n"
+    ),
+    "a pool's start": (
+        "from concurrent.futures import ProcessPoolExecutor as E\ndef run():\n{silent}E(initializer=run)\n"
+    ),
+    "a pool's start by a context": "def run(context):\n{silent}context.Pool(2, initializer=run)\n",
+    "a pool's start by a function": (
+        "from loky import get_reusable_executor as g\ndef run():\n{silent}g(initializer=run)\n"
+    ),
+    "a loader's start": (
+        "from torch.utils.data import DataLoader as D\ndef run():\n{silent}D(1, worker_init_fn=run)\n"
     ),
     "a signal of celery": "from celery.signals import worker_init as w\n@w.connect\ndef go():\n{silent}",
     "a fork": "from os import fork\ndef go():\n    if not fork():\n        {silent}",
@@ -132,6 +175,18 @@ def test_what_a_file_proves_alone_is_found(place: str, end: str, tmp_path: Path)
     assert codes(path) == found
 
 
+def test_a_module_may_be_part_of_what_it_needs(tmp_path: Path) -> None:
+    package = tmp_path / "gunicorn" / "workers"
+    package.mkdir(parents=True)
+    for folder in (package, package.parent):
+        (folder / "__init__.py").touch()
+    path = package / "mine.py"
+    path.write_text(written("from .base import Worker\nclass A(Worker):\n    def load_wsgi(self):\n        {silent}"))
+    with unscreened():
+        found = codes(path)
+    assert codes(path) == found == ["KC104"]
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -145,6 +200,11 @@ def test_what_a_file_proves_alone_is_found(place: str, end: str, tmp_path: Path)
         "def run(self, target=None): self._remote(target)",
         "class Worker: pass",
         "import ray\nremote = ray.get(x)",
+        "import ray  # as remote code\nclass A:\n  def __init__(self): pass",
+        "from x import ThreadPoolExecutor, init_log\nclass A:\n  def __init__(self): super().__init__()\ninit_log()",
+        "from x import ReplicatedLinear\nclass A(ReplicatedLinear):\n  def __init__(self): pass",
+        "class MyWorker:\n  def start(self): pass",
+        "change = Replacement(target=one)",
     ],
 )
 def test_others_are_not_parsed(code: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint import launch, startup
 from keepcause.lint.logical import BETWEEN, LETTERS, NO_WORD, WORD
-from keepcause.lint.surroundings import BLANK, FARTHEST
+from keepcause.lint.surroundings import BLANK, BRACKETS, FARTHEST, places
 
 if TYPE_CHECKING:
     from keepcause.lint.unparsed import Unparsed
@@ -57,6 +57,7 @@ _WORKER_STARTUP = _defines(startup.WORKER_STARTUP_NAME)
 _WORKERS = tuple(_word(word.encode()) for word in startup.WORKERS)
 _IS_RENAMED = re.compile(rb"%sas(?=[\s\\])" % BETWEEN)
 _IS_MODULE = re.compile(rb"%simport(?=[\s\\(*])" % BETWEEN)
+_COMMENT = re.compile(rb"#[^\r\n]*+")
 _HANDED_ON = (b"=", b"(", b"[", b"{", b",", b"|", b"or", b"else", b"and")
 """What stands before a class that may get another name."""
 
@@ -92,10 +93,19 @@ def _may_start_worker(code: bytes) -> bool:
     return is_class and _WORKER_STARTUP.search(code) is not None
 
 
+def _has_colon(text: bytes) -> bool:
+    """Whether a colon stands in the text, which has no comments, that is in no bracket or string."""
+    return any(
+        not any(quote in text[:at] for quote in (b'"', b"'"))
+        and all(text.count(left, 0, at) <= text.count(right, 0, at) for left, right in BRACKETS)
+        for at in places(text, b":")
+    )
+
+
 def _may_be_inherited(code: bytes, start: int, end: int) -> bool:
     """Whether the class whose name ends so stands at the head of a class, or gets another name that may."""
     head = code.rfind(b"class", 0, start)
-    if head >= 0 and (b":" not in code[head:start] or b"[" in code[head:start]):
+    if head >= 0 and not _has_colon(_COMMENT.sub(b"", code[head:start])):
         return True
     before = code[max(0, start - FARTHEST) : start].rstrip(LETTERS + b".").rstrip(BLANK)
     return _IS_RENAMED.match(code, end) is not None or before.endswith(_HANDED_ON)

@@ -17,6 +17,7 @@ BLANK = b" \t\r\n\f\\"
 """What may stand between two tokens, but for comments."""
 FARTHEST = 200
 """How many bytes before a place are looked at."""
+BRACKETS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
 _LINE_ENDS = (b"\n", b"\r", b"\0")
 _CONTINUED = (b"\\\n", b"\\\r\n", b"\\\r")
 _COMMENT = re.compile(rb"[^\"'#]*+#(?:[^{\"']++|\"(?!\"\")|'(?!''))*+")
@@ -101,7 +102,7 @@ def is_whole(text: bytes) -> bool:
         and b"'''" not in text
         and b'"' not in code
         and b"'" not in code
-        and all(code.count(left) == code.count(right) for left, right in ((b"(", b")"), (b"[", b"]"), (b"{", b"}")))
+        and all(code.count(left) == code.count(right) for left, right in BRACKETS)
     )
 
 
