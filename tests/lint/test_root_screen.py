@@ -60,7 +60,7 @@ PARENTS = {
         "import x\nBase = x.Other if x else x.CpuWorker\nclass X(Base):\n    def boot(self):\n        {lost}"
     ),
     "start-up of what inherits from one among others": (
-        "import x\nclass X(\n    object,  # and: more\n    x.CpuWorker,\n):\n    def boot(self):\n        {lost}"
+        "import x\nclass X(\n    object,  # a class: more\n    x.CpuWorker,\n):\n    def boot(self):\n        {lost}"
     ),
     "said to be": "def act_now():  # keepcause: worker-init\n{lost}",
     "starting processes": (

@@ -8,11 +8,10 @@ their own, or which stands apart from its parenthesis.
 from __future__ import annotations
 
 import functools
-import keyword
 import re
 from typing import TYPE_CHECKING
 
-from keepcause.lint.logical import BETWEEN, LETTERS, NO_WORD, STRING, WORD
+from keepcause.lint.logical import BETWEEN, LETTERS, NEXT_NAME, NO_WORD, STRING, WORD
 from keepcause.lint.surroundings import (
     BLANK,
     FARTHEST,
@@ -238,10 +237,7 @@ def _is_unpacked(code: bytes, start: int, at: int) -> bool:
 # Functions that give generators
 
 _DECORATED = re.compile(rb"[ \t]*@(?!staticmethod|classmethod)[\w.]++(?:\(.*\))?[ \t\r]*\n[ \t]*(?:async )?")
-_GOES_ON = rb"(?!(?:%s)%s)" % (b"|".join(word.encode() for word in keyword.kwlist), NO_WORD)
-_PROSE = rb"[ \t]++%s%s++[ \t]++%s%s" % (_GOES_ON, WORD, _GOES_ON, WORD)
-"""Two words that are no keywords, with nothing between them: no code goes on so."""
-_YIELD = re.compile(rb"yield(?<=[\s:;=({]yield)%s(?!%s)" % (NO_WORD, _PROSE))
+_YIELD = re.compile(rb"yield(?<=[\s:;=({]yield)%s(?!%s%s)" % (NO_WORD, NEXT_NAME, NEXT_NAME))
 _BEFORE_YIELD = (b":", b";", b"=", b"(", b"{")
 
 

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from keepcause.lint import launch, startup
-from keepcause.lint.logical import BETWEEN, LETTERS, NO_WORD, WORD
-from keepcause.lint.surroundings import BLANK, BRACKETS, FARTHEST, places
+from keepcause.lint.logical import BETWEEN, LETTERS, NEXT_NAME, NO_WORD, WORD
+from keepcause.lint.surroundings import BLANK, BRACKETS, places
 
 if TYPE_CHECKING:
     from keepcause.lint.unparsed import Unparsed
@@ -28,25 +28,26 @@ def _word(end: bytes) -> re.Pattern[bytes]:
     return re.compile(end + NO_WORD)
 
 
-def _imports(module: bytes) -> re.Pattern[bytes]:
-    """Matches what may be the name of a module, or an import from the file's own package, which may be that module."""
-    return re.compile(rb"%s|from[\s\\]*+\." % module)
-
-
+_OWN_PACKAGE = re.compile(rb"from[\s\\]*+\.")
+"""An import from the package that the file is part of, which may be any."""
 _HOOKS = (
-    (_word(b"Process"), _imports(b"multiprocess|billiard"), _defines(re.compile("run"))),
     *(
-        (_word(base), _imports(module), _defines(startup.PLUGIN_HOOK))
-        for base, module in ((b"Plugin", b"distributed"), (b"Worker", b"unicorn|uvicorn"), (b"Step", b"celery"))
+        ((_word(base),), (*map(re.compile, modules), _OWN_PACKAGE), (_defines(names),))
+        for base, modules, names in (
+            (b"Process", (b"multiprocess", b"billiard"), re.compile("run")),
+            (b"Plugin", (b"distributed",), startup.PLUGIN_HOOK),
+            (b"Worker", (b"gunicorn", b"uvicorn"), startup.PLUGIN_HOOK),
+            (b"Step", (b"celery",), startup.PLUGIN_HOOK),
+        )
     ),
     (
-        _word(b"ray(?<!%sray)" % WORD),
-        re.compile(rb"(?:[.,(]|import)%sremote%s" % (BETWEEN, NO_WORD)),
-        _defines(re.compile("__init__"), startup.WORKER_STARTUP_NAME),
+        (_word(b"ray(?<!%sray)" % WORD),),
+        (re.compile(rb"remote%s(?!%s)" % (NO_WORD, NEXT_NAME)),),
+        (_defines(re.compile("__init__"), startup.WORKER_STARTUP_NAME),),
     ),
-    (_word(b"celery"), _word(b"connect")),
+    ((_word(b"celery"),), (_word(b"connect"),)),
 )
-"""What a file holds, all of a group, where a function of it runs in a worker without a launch site."""
+"""What a file holds, one of each, where a function of it runs in a worker without a launch site."""
 _STARTUP = _defines(startup.STARTUP_NAME)
 _WAITING = re.compile(startup.WAITING.encode().replace(rb"\w", WORD))
 _DRIVING = re.compile(
@@ -58,6 +59,8 @@ _WORKERS = tuple(_word(word.encode()) for word in startup.WORKERS)
 _IS_RENAMED = re.compile(rb"%sas(?=[\s\\])" % BETWEEN)
 _IS_MODULE = re.compile(rb"%simport(?=[\s\\(*])" % BETWEEN)
 _COMMENT = re.compile(rb"#[^\r\n]*+")
+_LONGEST_HEAD = 2000
+"""How many bytes before the name of a base its class is sought."""
 _HANDED_ON = (b"=", b"(", b"[", b"{", b",", b"|", b"or", b"else", b"and")
 """What stands before a class that may get another name."""
 
@@ -66,7 +69,8 @@ _HANDED_ON = (b"=", b"(", b"[", b"{", b",", b"|", b"or", b"else", b"and")
 def may_have_child(file: Unparsed) -> bool:
     """Whether a function of the file may run in a worker."""
     code = file.code
-    return any(all(sign.search(code) for sign in signs) for signs in _HOOKS) or launch.may_launch_alone(code)
+    hooks = (all(any(sign.search(code) for sign in signs) for signs in hook) for hook in _HOOKS)
+    return any(hooks) or launch.may_launch_alone(code)
 
 
 @functools.lru_cache(maxsize=1)
@@ -104,8 +108,8 @@ def _has_colon(text: bytes) -> bool:
 
 def _may_be_inherited(code: bytes, start: int, end: int) -> bool:
     """Whether the class whose name ends so stands at the head of a class, or gets another name that may."""
-    head = code.rfind(b"class", 0, start)
-    if head >= 0 and not _has_colon(_COMMENT.sub(b"", code[head:start])):
+    text = code[max(0, start - _LONGEST_HEAD) : start]
+    if any(not _has_colon(_COMMENT.sub(b"", text[head:])) for head in places(text, b"class")):
         return True
-    before = code[max(0, start - FARTHEST) : start].rstrip(LETTERS + b".").rstrip(BLANK)
+    before = text.rstrip(LETTERS + b".").rstrip(BLANK)
     return _IS_RENAMED.match(code, end) is not None or before.endswith(_HANDED_ON)
