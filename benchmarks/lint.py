@@ -80,6 +80,11 @@ class Cost:
     cpu: float
     memory: float
 
+    def mean(self, other: Cost) -> Cost:
+        """The mean of both, but the larger memory."""
+        wall, cpu = (self.wall + other.wall) / 2, (self.cpu + other.cpu) / 2
+        return Cost(wall, cpu, max(self.memory, other.memory))
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -162,14 +167,19 @@ def commands(tree: Path, files: Sequence[Path], folder: Path) -> dict[str, Comma
 
 
 def take_turns(measured: Mapping[str, Command], rounds: int) -> dict[str, list[Cost]]:
-    """The costs of each command in each round; every round begins with another one."""
+    """The costs of each command in each round; every round begins with another one.
+
+    A round goes there and back, so that a machine that becomes slower or quicker meanwhile does so for all.
+    """
     for name in (FULL, WARM, RUFF_WARM):  # so that files and caches are where they will be
         run(measured[name])
     costs: dict[str, list[Cost]] = {name: [] for name in measured}
     order = list(measured)
     for number in range(rounds):
+        there = {name: run(measured[name]) for name in order}
+        back = {name: run(measured[name]) for name in reversed(order)}
         for name in order:
-            costs[name].append(run(measured[name]))
+            costs[name].append(there[name].mean(back[name]))
         order = order[len(order) // 3 :] + order[: len(order) // 3]
         print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
     return costs
@@ -213,8 +223,8 @@ def main() -> int:
     """Measure, print and perhaps write; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("tree", type=Path, help="a folder, such as a package of a wheel that was unpacked")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--flake8-files", type=int, default=300, help="how many files, spread evenly, flake8 gets")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--flake8-files", type=int, default=600, help="how many files, spread evenly, flake8 gets")
     parser.add_argument("--fix", metavar="FOLDER", help="have codemod.py repair this folder below the tree as well")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results between the page's marks")
     options = parser.parse_args()
