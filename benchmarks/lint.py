@@ -224,7 +224,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("tree", type=Path, help="a folder, such as a package of a wheel that was unpacked")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--flake8-files", type=int, default=600, help="how many files, spread evenly, flake8 gets")
+    parser.add_argument("--flake8-files", type=int, default=1100, help="how many files, spread evenly, flake8 gets")
     parser.add_argument("--fix", metavar="FOLDER", help="have codemod.py repair this folder below the tree as well")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="put the results between the page's marks")
     options = parser.parse_args()
