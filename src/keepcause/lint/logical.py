@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
+import itertools
 import keyword
 import re
 import unicodedata
@@ -172,11 +174,14 @@ class LogicalLines:
         """The names of the functions that the line at `start` begins or may lie in, inner ones first."""
         indented = _INDENTED.match(self.code, start)
         column = width(indented[1]) if indented else 0
-        for defined, outer, kind, name in self._definitions:
-            if defined == start or (defined < start and outer < column):
+        first = bisect.bisect_left(self._definitions, -start, key=lambda definition: -definition[0])
+        for defined, outer, kind, name in itertools.islice(self._definitions, first, None):
+            if defined == start or outer < column:
                 column = min(column, outer)
                 if kind == b"def":
                     yield name
+            if not column:
+                return
 
     def function(self, start: int) -> bytes:
         """The innermost function around the line at `start`, from its header on; empty where there is none."""

@@ -7,6 +7,7 @@ for what the file shows, and none is given where a base class is not in it.
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING
 
 from keepcause.lint import construct
@@ -36,7 +37,7 @@ _NUMBER_FORMATS = "bcdeEfFgGnoxX%"
 def fault(node: ast.ClassDef, source: Source) -> str:
     """Why no instance of the exception class survives; empty where instances do, or where it can't be told."""
     family = construct.lineage(node, source)
-    if family is None or _has_reducer(family, source):
+    if family is None or f":{source.scopes.inside[family.classes[0]].qualname}" in _with_reducer(source):
         return ""
     reduce = family.method(*_REDUCE)
     made_by = _reduction(reduce, family, source) if reduce is not None else None
@@ -58,15 +59,14 @@ def fault(node: ast.ClassDef, source: Source) -> str:
     )
 
 
-def _has_reducer(family: Lineage, source: Source) -> bool:
-    """Whether `copyreg.pickle` is called for the class."""
-    name = f":{source.scopes.inside[family.classes[0]].qualname}"
-    return any(
-        isinstance(call, ast.Call)
-        and "copyreg.pickle" in source.scopes.references(call.func)
-        and bool(call.args)
-        and name in source.scopes.references(call.args[0])
+@functools.lru_cache(maxsize=1)
+def _with_reducer(source: Source) -> frozenset[str]:
+    """What `copyreg.pickle` is called for."""
+    return frozenset(
+        reference
         for call in source.scopes.nodes.get(ast.Call, ())
+        if isinstance(call, ast.Call) and call.args and "copyreg.pickle" in source.scopes.references(call.func)
+        for reference in source.scopes.references(call.args[0])
     )
 
 
