@@ -46,20 +46,25 @@ PARENTS = {
     "driving by a variable": (
         "from pkg import CpuWorker\ndef boot():\n    cpu = CpuWorker()\n    cpu.\\\n  start()\n{lost}"
     ),
-    "driving by a function of a module that is called so": (
+    "driving by a function of a module that is called like a worker": (
         "from pkg.Worker \\\n import start\ndef boot():\n    start()\n{lost}"
     ),
     "building by its base": "from pkg import Worker\ndef boot(self):\n    Worker . __init__(self)\n{lost}",
     "start-up of what is called like a worker's process": (
         "class GpuWorkerProcess:\n    def __init__(self):\n        {lost}"
     ),
-    "start-up of what inherits from one by the way": (
-        "import x\nBase = x.CpuWorker\nclass X(Base):\n    def initialize(self):\n        {lost}"
+    "base by assignment": "import x\nBase = x.CpuWorker\nclass X(Base):\n    def initialize(self):\n        {lost}",
+    "base by assignment, apart": (
+        "import x\nBase = (  # its base\n x\n . CpuWorker)\nclass X(Base):\n    def boot(self):\n        {lost}"
     ),
-    "start-up of what may inherit from one": (
+    "base by assignment with a condition": (
         "import x\nBase = x.Other if x else x.CpuWorker\nclass X(Base):\n    def boot(self):\n        {lost}"
     ),
-    "start-up of what inherits from one among others": (
+    "driving in a scope that is called like a worker": ("def GpuWorker():\n    def start(): pass\n    start()\n{lost}"),
+    "driving by super, as something is called": (
+        "from x import CpuWorker as super\ndef boot():\n    super().start()\n{lost}"
+    ),
+    "base among others": (
         "import x\nclass X(\n    object,  # a class: more\n    x.CpuWorker,\n):\n    def boot(self):\n        {lost}"
     ),
     "said to be": "def act_now():  # keepcause: worker-init\n{lost}",
@@ -201,9 +206,11 @@ def test_a_module_may_be_part_of_what_it_needs(tmp_path: Path) -> None:
         "class Worker: pass",
         "import ray\nremote = ray.get(x)",
         "import ray  # as remote code\nclass A:\n  def __init__(self): pass",
-        "from x import ThreadPoolExecutor, init_log\nclass A:\n  def __init__(self): super().__init__()\ninit_log()",
+        "from x import ThreadPoolExecutor, init_log\ninit_log()",
+        "import celery  # connects\nconnection = celery.Celery()",
+        "# A Worker of x.\nfrom . import x\ndef go(): pass",
         "from x import ReplicatedLinear\nclass A(ReplicatedLinear):\n  def __init__(self): pass",
-        "class MyWorker:\n  def start(self): pass",
+        "class MyWorker:\n  def go(self): pass",
         "change = Replacement(target=one)",
     ],
 )

@@ -22,11 +22,9 @@ ScopeNode = ast.Module | ast.ClassDef | FunctionNode | ComprehensionNode
 # The fields that hold other nodes, for each type of node; nothing is ever said of contexts, operators and aliases.
 _PLAIN = frozenset(
     {"ctx", "op", "ops", "id", "attr", "arg", "name", "names", "rest", "kind", "type_comment", "conversion"}
-    | {"module", "level", "asname", "simple", "is_async", "kwd_attrs", "tag"}
 )
-_CONSTANTS = (ast.Constant, ast.MatchSingleton)
 _FIELDS = {
-    kind: () if kind in _CONSTANTS else tuple(name for name in kind._fields if name not in _PLAIN)
+    kind: () if kind is ast.Constant else tuple(name for name in kind._fields if name not in _PLAIN)
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
@@ -133,10 +131,10 @@ class ScopeTree:
                 value = getattr(node, name)
                 if isinstance(value, list):
                     for item in value:
-                        if item is not None:
+                        if isinstance(item, ast.AST):
                             parents[item] = node
                             pending.append((item, scope))
-                elif value is not None:
+                elif isinstance(value, ast.AST):
                     parents[value] = node
                     pending.append((value, scope))
             if kind in visitors:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     References = Callable[[ast.AST], tuple[str, ...]]
 
 _MULTIPROCESSING = r"(?:(?:torch\.)?multiprocessing|multiprocess|billiard|torch_xla\.distributed\.xla_multiprocessing)"
+PROCESS_MODULES = ("multiprocess", "billiard")
+"""Every module that has process classes holds one of these words."""
 _CONTEXT = rf"{_MULTIPROCESSING}(?:\.context|\.process|\.get_context\(\)|\.pool|\.\w+Context\(\))?"
 PROCESS = re.compile(rf"{_CONTEXT}\.(?:\w*Process)")
 _POOL = re.compile(
@@ -51,18 +53,10 @@ _IMPORTS_THREADING = re.compile(rb"^[ \t]*import threading\r?$", re.MULTILINE)
 _CALLED = re.compile(
     rb"\((?:(?<=spawn\()|(?<=start_processes\()|(?<=launch\()|(?<=_run_multiprocess\()|(?<=fork\()|(?<=remote\()(?<!\wremote\())"
 )
-_STARTERS = tuple(
-    re.compile(name + NO_WORD)
-    for name in (
-        b"Process",
-        b"Thread",
-        rb"Pool",
-        rb"ProcessPool%s*" % WORD,
-        b"get_reusable_executor",
-        b"worker_init_fn",
-    )
+_STARTERS = re.compile(
+    rb"(?:Process|Thread|Pool|ProcessPool%s*+|get_reusable_executor|worker_init_fn)%s" % (WORD, NO_WORD)
 )
-"""How the names end of what a function is handed to."""
+"""How what takes a function by keyword and starts it is called, or the keyword, where only a file itself tells."""
 _LAUNCHERS = (b"elastic_launch", b"torch_xla")
 """Whose `launch` starts processes."""
 ACTOR = "?"
@@ -95,9 +89,9 @@ def may_launch(data: bytes) -> bool:
 
 
 def may_launch_alone(data: bytes) -> bool:
-    """Whether a file with these bytes may hold a launch site, and may tell itself that it is one."""
+    """Whether a file with these bytes may hold a launch site that is told from this file alone."""
     return any(True for _ in _calls(data)) or (
-        any(True for _ in _arguments(data)) and any(name.search(data) for name in _STARTERS)
+        any(True for _ in _arguments(data)) and _STARTERS.search(data) is not None
     )
 
 

@@ -24,7 +24,7 @@ from keepcause.lint.surroundings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
 BUILTINS = ("map", "filter", "zip", "enumerate", "reversed", "iter")
 _ITERTOOLS = (
@@ -148,9 +148,9 @@ def _source() -> re.Pattern[bytes]:
 
 
 def sources(code: bytes) -> Iterator[int]:
-    """Where an expression begins by which something lazy is made and not used up at once, in the code's own words.
+    """Where expressions begin that make something lazy which is not used up at once.
 
-    That is a generator expression or a call of the standard library.
+    They are generator expressions and calls of the standard library, with the module that is called.
     """
     for match in _source().finditer(code):
         at = match.start()
@@ -243,7 +243,8 @@ _BEFORE_YIELD = (b":", b";", b"=", b"(", b"{")
 
 def generators(code: bytes) -> frozenset[bytes]:
     """The names of the generator functions that `code` defines, and of some others."""
-    return _giving(code, [at for at in places(code, b"yield") if _may_yield(code, at)])
+    yields = [at for at in places(code, b"yield") if _may_yield(code, at)]
+    return _giving(code, yields, definitions(code) if yields else [])
 
 
 def returning(code: bytes, made: Iterable[int]) -> dict[int, frozenset[bytes]]:
@@ -251,15 +252,22 @@ def returning(code: bytes, made: Iterable[int]) -> dict[int, frozenset[bytes]]:
 
     What makes an object's text is left out: it shows what it returns.
     """
-    returned = [at for at in made if code[max(0, at - FARTHEST) : at].rstrip(BLANK).endswith(b"return")]
-    names = {at: _giving(code, [at]) for at in returned}
-    return {at: names[at] for at in returned if names[at].isdisjoint(map(str.encode, OWN_TEXTS))}
+    returned = [at for at in made if _is_returned(code, at)]
+    defined = definitions(code) if returned else []
+    given = ((at, _giving(code, [at], defined)) for at in returned)
+    return {at: names for at, names in given if names and names.isdisjoint(map(str.encode, OWN_TEXTS))}
 
 
-def _giving(code: bytes, places: Sequence[int]) -> frozenset[bytes]:
-    """The names of the functions around `places`, but of those that give something else."""
-    defined = definitions(code) if places else []
-    functions = {function for at in places for function in functions_around(code, at, defined)}
+def _is_returned(code: bytes, at: int) -> bool:
+    """Whether the word `return` stands before the expression at `at`, with only blanks between."""
+    first = max(0, at - FARTHEST)
+    before = code[first:at].rstrip(BLANK)
+    return before.endswith(b"return") and not may_follow_comment(code, first + len(before), at)
+
+
+def _giving(code: bytes, given: Iterable[int], defined: list[int]) -> frozenset[bytes]:
+    """The names of the functions in which something is `given` to the caller, but of those that give something else."""
+    functions = {function for at in given for function in functions_around(code, at, defined)}
     return frozenset(name for start, name in functions if not _is_decorated(code, start))
 
 

@@ -29,8 +29,8 @@ WORD = rb"[\w\x80-\xff]"
 """Matches a character of a word."""
 NO_WORD = rb"(?!%s)" % WORD
 """Matches where no word goes on."""
-NEXT_NAME = rb"[ \t]++(?!(?:%s)%s)%s++" % (b"|".join(map(str.encode, keyword.kwlist)), NO_WORD, WORD)
-"""Matches a word behind another one that can't follow it in code, unless one of both is a keyword: in prose."""
+NEXT_NAME = rb"[ \t]++(?!\d|(?:%s)%s)%s++" % (b"|".join(map(str.encode, keyword.kwlist)), NO_WORD, WORD)
+"""Matches a name behind another word: prose, unless that word is a keyword."""
 LETTERS = bytes(byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum() or byte == ord("_"))
 """What words are made of."""
 

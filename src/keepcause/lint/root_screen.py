@@ -1,4 +1,4 @@
-"""Cheap tests on a file's bytes: may a worker-init path begin in it, as far as it shows itself? Imports words only."""
+"""Cheap tests on a file's bytes: may a worker-init path begin in it, as far as it shows itself? Imports words."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 from keepcause.lint import launch, startup
-from keepcause.lint.logical import BETWEEN, LETTERS, NEXT_NAME, NO_WORD, WORD
-from keepcause.lint.surroundings import BLANK, BRACKETS, places
+from keepcause.lint.logical import BETWEEN, NEXT_NAME, NO_WORD, WORD
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from keepcause.lint.unparsed import Unparsed
 
 
@@ -31,46 +32,36 @@ def _word(end: bytes) -> re.Pattern[bytes]:
 _OWN_PACKAGE = re.compile(rb"from[\s\\]*+\.")
 """An import from the package that the file is part of, which may be any."""
 _HOOKS = (
+    (_word(b"Process"), launch.PROCESS_MODULES, _defines(re.compile("run"))),
     *(
-        ((_word(base),), (*map(re.compile, modules), _OWN_PACKAGE), (_defines(names),))
-        for base, modules, names in (
-            (b"Process", (b"multiprocess", b"billiard"), re.compile("run")),
-            (b"Plugin", (b"distributed",), startup.PLUGIN_HOOK),
-            (b"Worker", (b"gunicorn", b"uvicorn"), startup.PLUGIN_HOOK),
-            (b"Step", (b"celery",), startup.PLUGIN_HOOK),
-        )
+        (_word(base.encode()), modules, _defines(startup.PLUGIN_HOOK))
+        for base, modules in startup.PLUGIN_MODULES.items()
     ),
-    (
-        (_word(b"ray(?<!%sray)" % WORD),),
-        (re.compile(rb"remote%s(?!%s)" % (NO_WORD, NEXT_NAME)),),
-        (_defines(re.compile("__init__"), startup.WORKER_STARTUP_NAME),),
-    ),
-    ((_word(b"celery"),), (_word(b"connect"),)),
 )
-"""What a file holds, one of each, where a function of it runs in a worker without a launch site."""
+"""How the name of a base ends whose methods run in a worker, the modules that have such, and the methods."""
+_RAY = _word(b"ray(?<!%sray)" % WORD)
+_ACTOR = re.compile(rb"remote%s(?!%s)" % (NO_WORD, NEXT_NAME))
+_ACTOR_STARTUP = _defines(re.compile("__init__"), startup.WORKER_STARTUP_NAME)
+_CONNECT = _word(b"connect")
 _STARTUP = _defines(startup.STARTUP_NAME)
 _WAITING = re.compile(startup.WAITING.encode().replace(rb"\w", WORD))
-_DRIVING = re.compile(
-    rb"\.(?<!super\(\)\.)%s(?:%s|%s)" % (BETWEEN, _bytes(startup.DRIVING_NAME), _bytes(startup.WORKER_STARTUP_NAME))
-)
-"""A method that starts a worker, if it is one's; what `super()` calls is not, by its name."""
-_WORKER_STARTUP = _defines(startup.WORKER_STARTUP_NAME)
-_WORKERS = tuple(_word(word.encode()) for word in startup.WORKERS)
-_IS_RENAMED = re.compile(rb"%sas(?=[\s\\])" % BETWEEN)
-_IS_MODULE = re.compile(rb"%simport(?=[\s\\(*])" % BETWEEN)
-_COMMENT = re.compile(rb"#[^\r\n]*+")
-_LONGEST_HEAD = 2000
-"""How many bytes before the name of a base its class is sought."""
-_HANDED_ON = (b"=", b"(", b"[", b"{", b",", b"|", b"or", b"else", b"and")
-"""What stands before a class that may get another name."""
+_WORKERS = tuple(_word(end.encode()) for end in startup.WORKER_ENDINGS)
+_MODULE_IMPORT = re.compile(rb"%simport(?=[\s\\(*])" % BETWEEN)
+_DRIVING = (startup.DRIVING_NAME, startup.WORKER_STARTUP_NAME)
+_DRIVES = re.compile(rb"\.%s(?:%s)" % (BETWEEN, b"|".join(map(_bytes, _DRIVING))))
+_DEFINES_DRIVING = _defines(*_DRIVING)
 
 
 @functools.lru_cache(maxsize=1)
 def may_have_child(file: Unparsed) -> bool:
     """Whether a function of the file may run in a worker."""
     code = file.code
-    hooks = (all(any(sign.search(code) for sign in signs) for signs in hook) for hook in _HOOKS)
-    return any(hooks) or launch.may_launch_alone(code)
+    return (
+        any(base.search(code) and _may_import(code, modules) and names.search(code) for base, modules, names in _HOOKS)
+        or all(sign.search(code) for sign in (_RAY, _ACTOR, _ACTOR_STARTUP))
+        or (b"celery" in code and _CONNECT.search(code) is not None)
+        or launch.may_launch_alone(code)
+    )
 
 
 @functools.lru_cache(maxsize=1)
@@ -86,30 +77,15 @@ def may_have_root(file: Unparsed) -> bool:
     )
 
 
+def _may_import(code: bytes, modules: Iterable[str]) -> bool:
+    """Whether the file may import one of `modules`, or be part of it."""
+    return any(module.encode() in code for module in modules) or _OWN_PACKAGE.search(code) is not None
+
+
 def _may_start_worker(code: bytes) -> bool:
-    """Whether the file may start a worker by a method, or have a class of workers with one."""
-    workers = [match.span() for word in _WORKERS for match in word.finditer(code)]
-    if not workers:
-        return False
-    if _DRIVING.search(code) or any(_IS_MODULE.match(code, end) for _, end in workers):
-        return True
-    is_class = any(_may_be_inherited(code, *span) for span in workers)
-    return is_class and _WORKER_STARTUP.search(code) is not None
-
-
-def _has_colon(text: bytes) -> bool:
-    """Whether a colon stands in the text, which has no comments, that is in no bracket or string."""
-    return any(
-        not any(quote in text[:at] for quote in (b'"', b"'"))
-        and all(text.count(left, 0, at) <= text.count(right, 0, at) for left, right in BRACKETS)
-        for at in places(text, b":")
+    """Whether the file may start a worker by a method or function, or have a class of workers with such a method."""
+    workers = [match.end() for word in _WORKERS for match in word.finditer(code)]
+    return bool(workers) and (
+        any(pattern.search(code) for pattern in (_DRIVES, _DEFINES_DRIVING))
+        or any(_MODULE_IMPORT.match(code, end) for end in workers)
     )
-
-
-def _may_be_inherited(code: bytes, start: int, end: int) -> bool:
-    """Whether the class whose name ends so stands at the head of a class, or gets another name that may."""
-    text = code[max(0, start - _LONGEST_HEAD) : start]
-    if any(not _has_colon(_COMMENT.sub(b"", text[head:])) for head in places(text, b"class")):
-        return True
-    before = text.rstrip(LETTERS + b".").rstrip(BLANK)
-    return _IS_RENAMED.match(code, end) is not None or before.endswith(_HANDED_ON)

@@ -30,9 +30,11 @@ DRIVING_NAME = re.compile(
 )
 """Names of methods by which a parent starts a worker or executor; so are `WORKER_STARTUP_NAME`'s."""
 
-WORKERS = tuple(rf"{word}(?:Base|Impl|Proc|Process|V[0-9]+)?" for word in ("Worker", "Executor", "Actor", "Replica"))
-"""Every name of `WORKER_CLASS` ends like one of these."""
-WORKER_CLASS = re.compile(rf"(?:\w*[a-z0-9_])?(?:{'|'.join(WORKERS)})")
+WORKER_ENDINGS = tuple(
+    rf"{word}(?:Base|Impl|Proc|Process|V[0-9]+)?" for word in ("Worker", "Executor", "Actor", "Replica")
+)
+"""How the names of `WORKER_CLASS` end."""
+WORKER_CLASS = re.compile(rf"(?:\w*[a-z0-9_])?(?:{'|'.join(WORKER_ENDINGS)})")
 """Names of classes whose instances are workers or drive them; evidence only together with a start-up method's name."""
 
 BOOT_HOOK = re.compile(
@@ -45,6 +47,9 @@ PLUGIN_CLASS = re.compile(
     r"|gunicorn\.workers(?:\.\w+)*\.\w*Worker|uvicorn\.workers\.\w*Worker|celery\.bootsteps\.\w*Step"
 )
 """Base classes whose `PLUGIN_HOOK` methods run while a worker starts."""
+
+PLUGIN_MODULES = {"Plugin": ("distributed",), "Worker": ("gunicorn", "uvicorn"), "Step": ("celery",)}
+"""How the names of `PLUGIN_CLASS` end, and a word of each module that they come from."""
 
 PLUGIN_HOOK = re.compile(r"setup|init_process|load_wsgi|create|start")
 

@@ -85,7 +85,7 @@ def functions_around(code: bytes, at: int, defined: list[int]) -> Iterator[tuple
         if column < least or is_continued:
             if definition[1] == b"def":
                 yield start, definition[2]
-                if not is_continued and _is_in_block(code, start, at, len(before)):
+                if not is_continued and _is_in_block(code, start, at, len(before.partition(b"async")[0])):
                     return
             if not is_continued and not _may_be_text(code, start, at):
                 least = column

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from keepcause.lint.logical import LogicalLines, normalized
+from keepcause.lint.logical import LETTERS, LogicalLines, normalized
 from keepcause.lint.surroundings import behind_block, is_whole, places
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Unparsed:
         for at in places(code, b"except"):
             start = code.rfind(b"\n", 0, at) + 1
             indentation = code[start:at]
-            if indentation.strip(b" \t\f"):
+            if indentation.strip(b" \t\f") or code[at + len(b"except") : at + len(b"except ")] in LETTERS:
                 continue
             continued = code[max(0, start - 2) : start] == b"\\\n"
             end = behind_block(len(indentation)).search(code, at) if looks_right and not continued else None
