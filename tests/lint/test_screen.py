@@ -270,6 +270,7 @@ def test_an_attribute_counts_where_its_name_is_spelled_out() -> None:
         ("KC103", "try:\n    a()\nexcept ValueError as e:\n    log()\n    raise e\nelse:\n    raise X()"),
         ("KC103", "try:\n    a()\nexcept ValueError as e:\n    raise X(\n        'no'\n    ) from e"),
         ("KC103", "try:\n    a()\nexcept ValueError as e:\n    def f(): raise X()\n    raise SystemExit(1)"),
+        ("KC103", "exceptions = [\n    ValueError,\n]"),
         ("KC104", "# except for this, Exception\ndef f(): pass"),
         ("KC104", "try:\n    a()\nexcept Exception:\n    pass"),
         ("KC104", "def f():\n    try:\n        a()\n    except Exception:\n        raise X()"),
