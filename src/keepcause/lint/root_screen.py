@@ -40,7 +40,7 @@ _HOOKS = (
 )
 """How the name of a base ends whose methods run in a worker, the modules that have such, and the methods."""
 _RAY = _word(b"ray(?<!%sray)" % WORD)
-_ACTOR = re.compile(rb"remote%s(?!%s)" % (NO_WORD, NEXT_NAME))
+_REMOTE = re.compile(rb"remote%s(?!%s)" % (NO_WORD, NEXT_NAME))
 _ACTOR_STARTUP = _defines(re.compile("__init__"), startup.WORKER_STARTUP_NAME)
 _CONNECT = _word(b"connect")
 _STARTUP = _defines(startup.STARTUP_NAME)
@@ -58,7 +58,7 @@ def may_have_child(file: Unparsed) -> bool:
     code = file.code
     return (
         any(base.search(code) and _may_import(code, modules) and names.search(code) for base, modules, names in _HOOKS)
-        or all(sign.search(code) for sign in (_RAY, _ACTOR, _ACTOR_STARTUP))
+        or all(sign.search(code) for sign in (_RAY, _REMOTE, _ACTOR_STARTUP))
         or (b"celery" in code and _CONNECT.search(code) is not None)
         or launch.may_launch_alone(code)
     )
