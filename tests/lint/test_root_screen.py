@@ -87,6 +87,9 @@ PARENTS = {
     "a keyword in a file that begins with a comment": (
         "# what\nfrom multiprocessing import Process\ndef go(f):\n    Process(target=f)\n{lost}"
     ),
+    "spawning by another name, beside another target": (
+        "import torch.multiprocessing as mp\nstart = mp.spawn\ndef go(f, x):\n    start(f)\n    x.put(target=f)\n{lost}"
+    ),
     "a list of functions": "from multiprocessing import Process\ndef go(f):\n    Process(target=[f][0])\n{lost}",
 }
 CHILDREN = {

@@ -111,6 +111,7 @@ PLACES = [
     "def run(\n    act,\n):\n    {code}",
 ]
 CLASSES = [
+    "class E(Generic[T[0], {1: 2}[1]],\n Exception):\n    def __init__(self, a, b): super().__init__(a)",
     "class Failed(Exception):\n    def __init__(self, a, b):\n        super().__init__(a)",
     "class Failed ( # a: b\n  Exception ) :\n\n\tdef __init__ ( self, a, b ) : super().__init__(a)",
     "class Failed(Generic[T], ValueError):\n    x = '''\nclass'''\n    def __init__(self, *, a):\n        pass",
@@ -140,6 +141,7 @@ CLASSES_ELSEWHERE = (
     "from typing import Generic, TypeVar, Generic as G\nT = TypeVar('T')\n"
 )
 STRIPS = [
+    "setattr(error, '__cause__\\\n', None)",
     "error.__cause__ = None",
     "error.__suppress_context__ = True",
     "(error.__cause__) = None",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint.handler import last_name
-from keepcause.lint.logical import BETWEEN, NO_WORD, WORD
+from keepcause.lint.logical import BETWEEN, NEXT_NAME, NO_WORD, WORD
 from keepcause.lint.surroundings import (
     BLANK,
     FARTHEST,
@@ -55,8 +55,10 @@ _CALLED = re.compile(
 )
 _STARTERS = re.compile(
     rb"(?:Process|Thread|Pool|ProcessPool%s*+|get_reusable_executor|worker_init_fn)%s" % (WORD, NO_WORD)
+    + rb"|(?:[.,(]|import)%s(?:spawn|start_processes|launch|_run_multiprocess|fork|remote)%s" % (BETWEEN, NO_WORD)
+    + rb"(?!%s)" % NEXT_NAME
 )
-"""How what takes a function by keyword and starts it is called, or the keyword, where only a file itself tells."""
+"""How what starts a function is called, or the keyword that takes it: one stands where a file itself shows a launch."""
 _LAUNCHERS = (b"elastic_launch", b"torch_xla")
 """Whose `launch` starts processes."""
 ACTOR = "?"

@@ -8,6 +8,7 @@ their own, or which stands apart from its parenthesis.
 from __future__ import annotations
 
 import functools
+import keyword
 import re
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,12 @@ _GOING_ON = tuple(b"%c" % sign for sign in _SIGNS + b".")
 """What may stand before something that goes on as it is."""
 _DOTTED = LETTERS + b"."
 _NAME = re.compile(rb"%s++" % WORD)
-_TO_SEVERAL = re.compile(rb"[\r\n][^#\r\n]*[^\s\\,(#][ \t]*[\r\n]\s*[\w.]++(?:, ?[\w.]++)++ ?= ?\Z")
+_BLOCKS = b"if|elif|else|for|while|with|def|class|try|except|finally|case|async"
+_TO_SEVERAL = re.compile(
+    rb"[\r\n](?:[ \t]*(?:%s)%s(?:(?!lambda)[^#\r\n])*:|[^#\r\n]*[\w)\]}\"'](?<!%s))[ \t]*[\r\n]"
+    % (_BLOCKS, NO_WORD, b")(?<!".join(map(str.encode, keyword.kwlist)))
+    + rb"\s*\w[\w.]*+(?:, ?\w[\w.]*+)++ = \Z"
+)
 """An assignment to more than one name, at the beginning of a statement."""
 _DEEPEST = 4
 
@@ -237,6 +243,8 @@ def _is_unpacked(code: bytes, start: int, at: int) -> bool:
 # Functions that give generators
 
 _DECORATED = re.compile(rb"[ \t]*@(?!staticmethod|classmethod)[\w.]++(?:\(.*\))?[ \t\r]*\n[ \t]*(?:async )?")
+_RENAMES_PLAIN = re.compile(rb"method(?<=staticmethod)(?<!@staticmethod)|method(?<=classmethod)(?<!@classmethod)")
+"""A decorator that leaves a generator function what it is, where it may get another name."""
 _YIELD = re.compile(rb"yield(?<=[\s:;=({]yield)%s(?!%s%s)" % (NO_WORD, NEXT_NAME, NEXT_NAME))
 _BEFORE_YIELD = (b":", b";", b"=", b"(", b"{")
 
@@ -244,7 +252,8 @@ _BEFORE_YIELD = (b":", b";", b"=", b"(", b"{")
 def generators(code: bytes) -> frozenset[bytes]:
     """The names of the generator functions that `code` defines, and of some others."""
     yields = [at for at in places(code, b"yield") if _may_yield(code, at)]
-    return _giving(code, yields, definitions(code) if yields else [])
+    defined = definitions(code) if yields else []
+    return _undecorated(code, {function for at in yields for function in functions_around(code, at, defined)})
 
 
 def returning(code: bytes, made: Iterable[int]) -> dict[int, frozenset[bytes]]:
@@ -254,8 +263,11 @@ def returning(code: bytes, made: Iterable[int]) -> dict[int, frozenset[bytes]]:
     """
     returned = [at for at in made if _is_returned(code, at)]
     defined = definitions(code) if returned else []
-    given = ((at, _giving(code, [at], defined)) for at in returned)
-    return {at: names for at, names in given if names and names.isdisjoint(map(str.encode, OWN_TEXTS))}
+    around = {at: frozenset(functions_around(code, at, defined)) for at in returned}
+    own_texts = frozenset(map(str.encode, OWN_TEXTS))
+    return {
+        at: _undecorated(code, each) for at, each in around.items() if own_texts.isdisjoint(name for _, name in each)
+    }
 
 
 def _is_returned(code: bytes, at: int) -> bool:
@@ -265,9 +277,8 @@ def _is_returned(code: bytes, at: int) -> bool:
     return before.endswith(b"return") and not may_follow_comment(code, first + len(before), at)
 
 
-def _giving(code: bytes, given: Iterable[int], defined: list[int]) -> frozenset[bytes]:
-    """The names of the functions in which something is `given` to the caller, but of those that give something else."""
-    functions = {function for at in given for function in functions_around(code, at, defined)}
+def _undecorated(code: bytes, functions: Iterable[tuple[int, bytes]]) -> frozenset[bytes]:
+    """The names of those `functions`, given by start and name, that give what they make."""
     return frozenset(name for start, name in functions if not _is_decorated(code, start))
 
 
@@ -282,7 +293,11 @@ def _may_yield(code: bytes, at: int) -> bool:
 def _is_decorated(code: bytes, start: int) -> bool:
     """Whether a function that does not give what it makes, since it is decorated, begins at `start`."""
     above = code.rfind(b"\n", 0, max(0, line_start(code, start) - 1)) + 1
-    return _DECORATED.fullmatch(code, above, start) is not None
+    return (
+        _DECORATED.fullmatch(code, above, start) is not None
+        and not code.endswith((b"\\\n", b"\\\r\n"), 0, above)
+        and _RENAMES_PLAIN.search(code) is None
+    )
 
 
 # Functions of other modules

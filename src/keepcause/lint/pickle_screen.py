@@ -23,7 +23,8 @@ _EXCEPTIONS = BUILTIN_EXCEPTIONS | {name.rpartition(".")[2] for name in PLAIN}
 _NEUTRAL = frozenset(name.rpartition(".")[2] for name in WITHOUT_CONSTRUCTOR)
 _CLASS = re.compile(
     rb"class(?=[\s\\])%s%s++%s" % (BETWEEN, WORD, BETWEEN)
-    + rb"(?:\[|\((?:[^:#\[]|#[^\r\n]*+|\[[^\]]*+\])*?(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Empty|Full))"
+    + rb"(?:\[|\((?:[^:#\[]|#[^\r\n]*+|\[[^\]]*+\])*?(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Empty|Full"
+    + rb"|\[[^\]]*?[\[{]))"
 )
 """The head of a class with type parameters, or with a base that may be a builtin exception or another plain one."""
 _CONSTRUCTOR = re.compile(rb"\0[ \t\f]*+(?:async%s)?def%s__(?:init|new|post_init)__" % (BETWEEN, BETWEEN))

@@ -18,11 +18,19 @@ BLANK = b" \t\r\n\f\\"
 FARTHEST = 200
 """How many bytes before a place are looked at."""
 BRACKETS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
+_LONGEST = 5000
+"""How many bytes of a function are read to tell what is around a place in it."""
 _LINE_ENDS = (b"\n", b"\r", b"\0")
 _CONTINUED = (b"\\\n", b"\\\r\n", b"\\\r")
 _COMMENT = re.compile(rb"[^\"'#]*+#(?:[^{\"']++|\"(?!\"\")|'(?!''))*+")
 """A line up to what is no code: it is in a comment, or in a text that does not end there, and not in its fields."""
-_TEXT = re.compile(rb"\"[^\"\\\r\n]*\"|'[^'\\\r\n]*'|#[^\r\n]*")
+_LONG_TEXTS = (
+    rb"%s(?:[^%s#\\]++|\\.|%s(?!%s%s)|#(?![^\r\n]*%s))*+%s" % (q * 3, q, q, q, q, q * 3, q * 3) for q in (b'"', b"'")
+)
+_TEXT = re.compile(
+    rb"%s|%s|\"[^\"\\\r\n]*+\"|'[^'\\\r\n]*+'|#(?:(?!\"\"\"|''')[^\r\n])*+(?=[\r\n]|\Z)" % (*_LONG_TEXTS,), re.DOTALL
+)
+"""Strings and comments, but those that may hold the end of a string which began before."""
 _DEFINITION = re.compile(rb"(def|class)(?=[\s\\])%s(%s++)" % (BETWEEN, WORD))
 
 
@@ -83,11 +91,12 @@ def functions_around(code: bytes, at: int, defined: list[int]) -> Iterator[tuple
         column = width(before.partition(b"async")[0])
         is_continued = code[max(0, first - 3) : first].endswith(_CONTINUED)  # behind `async`, at any column
         if column < least or is_continued:
+            is_code = not is_continued and not _may_be_text(code, start, at)
             if definition[1] == b"def":
                 yield start, definition[2]
-                if not is_continued and _is_in_block(code, start, at, len(before.partition(b"async")[0])):
+                if is_code and _is_in_block(code, start, at, len(before.partition(b"async")[0])):
                     return
-            if not is_continued and not _may_be_text(code, start, at):
+            if is_code:
                 least = column
         if least == 0:
             return
@@ -98,8 +107,6 @@ def is_whole(text: bytes) -> bool:
     code = _TEXT.sub(b"", text)
     return (
         not text.endswith(b"\\")
-        and b'"""' not in text
-        and b"'''" not in text
         and b'"' not in code
         and b"'" not in code
         and all(code.count(left) == code.count(right) for left, right in BRACKETS)
@@ -108,22 +115,19 @@ def is_whole(text: bytes) -> bool:
 
 def _is_in_block(code: bytes, start: int, at: int, indent: int) -> bool:
     """Whether `at` certainly is in the block whose header, indented by `indent`, begins at `start`."""
+    if at - start > _LONGEST or behind_block(indent).search(code, start, at + 1):
+        return False
     text = code[start:at]
     lines, end, _ = text.rpartition(b"\n")
-    return (
-        b"\r" not in text
-        and b"\f" not in text
-        and behind_block(indent).search(code, start, at + 1) is None
-        and is_whole(lines if end else text)
-    )
+    return b"\r" not in text and b"\f" not in text and is_whole(lines if end else text)
+
+
+def _may_be_text(code: bytes, start: int, end: int) -> bool:
+    """Whether what stands at `start` may be in a string that ends before `end`."""
+    return any(code.count(quotes, *span) % 2 for quotes in (b'"""', b"'''") for span in ((0, start), (start, end)))
 
 
 @functools.cache
 def behind_block(indent: int) -> re.Pattern[bytes]:
     """The end of a line before one with code that is indented by at most `indent`."""
     return re.compile(rb"\n(?=[ \t]{0,%d}[^ \t\n#])" % indent)
-
-
-def _may_be_text(code: bytes, start: int, end: int) -> bool:
-    """Whether what stands at `start` may be in a string that ends before `end`."""
-    return any(code.count(quotes, start, end) % 2 for quotes in (b'"""', b"'''"))

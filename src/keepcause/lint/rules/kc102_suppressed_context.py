@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _CAUSE = "__cause__"
 _ARGUMENT = "suppress_context"
-_GIVEN = re.compile(rb"(?:__cause__|suppress_context(?:__)?)(?:[\"']|(?:[\s\\)]|#[^\r\n]*+)*+=(?!=))")
+_GIVEN = re.compile(rb"(?:__cause__|suppress_context(?:__)?)(?:(?:\\[\r\n]++)*+[\"']|(?:[\s\\)]|#[^\r\n]*+)*+=(?!=))")
 """One of these names where it is given a value, or in quotes, as for `setattr`."""
 
 
