@@ -17,7 +17,7 @@ BLANK = b" \t\r\n\f\\"
 """What may stand between two tokens, but for comments."""
 FARTHEST = 200
 """How many bytes before a place are looked at."""
-BRACKETS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
+_BRACKETS = ((b"(", b")"), (b"[", b"]"), (b"{", b"}"))
 _LONGEST = 5000
 """How many bytes of a function are read to tell what is around a place in it."""
 _LINE_ENDS = (b"\n", b"\r", b"\0")
@@ -88,13 +88,14 @@ def functions_around(code: bytes, at: int, defined: list[int]) -> Iterator[tuple
         definition = _DEFINITION.match(code, start)
         if definition is None or before.strip() not in (b"", b"async"):
             continue
-        column = width(before.partition(b"async")[0])
+        indentation = before.partition(b"async")[0]
+        column = width(indentation)
         is_continued = code[max(0, first - 3) : first].endswith(_CONTINUED)  # behind `async`, at any column
         if column < least or is_continued:
             is_code = not is_continued and not _may_be_text(code, start, at)
             if definition[1] == b"def":
                 yield start, definition[2]
-                if is_code and _is_in_block(code, start, at, len(before.partition(b"async")[0])):
+                if is_code and _is_in_block(code, start, at, len(indentation)):
                     return
             if is_code:
                 least = column
@@ -109,7 +110,7 @@ def is_whole(text: bytes) -> bool:
         not text.endswith(b"\\")
         and b'"' not in code
         and b"'" not in code
-        and all(code.count(left) == code.count(right) for left, right in BRACKETS)
+        and all(code.count(left) == code.count(right) for left, right in _BRACKETS)
     )
 
 
