@@ -60,7 +60,6 @@ PARENTS = {
     "base by assignment with a condition": (
         "import x\nBase = x.Other if x else x.CpuWorker\nclass X(Base):\n    def boot(self):\n        {lost}"
     ),
-    "driving in a scope that is called like a worker": ("def GpuWorker():\n    def start(): pass\n    start()\n{lost}"),
     "driving by super, as something is called": (
         "from x import CpuWorker as super\ndef boot():\n    super().start()\n{lost}"
     ),

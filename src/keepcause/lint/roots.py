@@ -96,12 +96,12 @@ class Roots:
             owner, _, name = call.reference.rpartition(".")
             if startup.WAITING_NAME.fullmatch(name):
                 return f"waits for readiness: {name}() at line {call.line}"
-            owner = owner.removesuffix("()").rpartition(".")[2].lstrip(":")
+            scope = owner.removesuffix("()")
+            is_own = scope.startswith(":") and f":{function.qualname}.".startswith(f"{scope}.")
+            if is_own or call.reference.startswith(f":{function.owner}()"):
+                continue
+            worker = scope.rpartition(".")[2].lstrip(":")
             starts = startup.DRIVING_NAME.fullmatch(name) or startup.WORKER_STARTUP_NAME.fullmatch(name)
-            if (
-                starts
-                and startup.WORKER_CLASS.fullmatch(owner)
-                and not call.reference.startswith(f":{function.owner}()")
-            ):
-                return f"starts workers: {owner}.{name}() at line {call.line}"
+            if starts and startup.WORKER_CLASS.fullmatch(worker):
+                return f"starts workers: {worker}.{name}() at line {call.line}"
         return ""
