@@ -1,8 +1,9 @@
 """Measure the linter beside ruff, flake8, flake8-bugbear and `ast.parse` over one tree; standard library only.
 
 `python benchmarks/lint.py TREE` has all commands take turns for some rounds and prints, as a table, the medians of the
-ratios of paired runs. Processor time is that of a command and its children, memory that of its largest process. The
-commands run in environments of their own, which are made once below `build/bench`. Ends with 1 where an aim is missed.
+rounds' ratios, a round being the mean of two runs. Processor time is that of a command and its children, memory that of
+its largest process. The commands run in environments of their own, which are made once below `build/bench`. Ends with 1
+where an aim is missed.
 """
 
 from __future__ import annotations
