@@ -68,7 +68,7 @@ def as_list(life: Life, name: ast.Name, value: Lazy, source: Source) -> tuple[st
     """Why `name` must not hold a list instead, and why the program might notice if it did."""
     doubts = []
     consuming = []
-    for event in sorted(life.uses, key=_line):
+    for event in sorted(life.uses, key=_place):
         use = use_at(event, source)
         line = _line(event)
         assert isinstance(event.node, ast.Name)
@@ -121,12 +121,17 @@ def _line(event: Event) -> int:
     return getattr(event.node, "lineno", 0)
 
 
+def _place(event: Event) -> tuple[int, int, int]:
+    """What sorts events as they stand in the text, those of one node by their kind."""
+    return _line(event), getattr(event.node, "col_offset", 0), event.what.value
+
+
 def _too_early(life: Life, value: Lazy, name: str, source: Source) -> str:
     """Why items computed at the binding might differ from items computed later."""
     read = {part.id for origin in value.origins for part in ast.walk(origin) if isinstance(part, ast.Name)}
     last = [*life.uses, *(event for event in life.steps if event.what is What.TURN and _runs_through(event, name))]
     leading = {event for end in last for event in backward(end, lambda seen: binds(seen, name))}
-    for event in sorted(life.steps & (leading | set(last)), key=_line):
+    for event in sorted(life.steps & (leading | set(last)), key=_place):
         if event.what is What.BIND and any(binds(event, each) for each in read):
             return f"line {_line(event)} binds anew what it reads"
         if _may_change(event, name, source):
@@ -211,7 +216,7 @@ def taker_before(name: ast.Name, value: Lazy, source: Source) -> ast.Name | None
     reached = [each for event in events for each in backward(event, ends) if ends(each)]
     if not reached or not all(map(takes, reached)):
         return None
-    first = min(reached, key=_line).node
+    first = min(reached, key=_place).node
     assert isinstance(first, ast.Name)
     return first
 

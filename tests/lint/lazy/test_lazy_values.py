@@ -327,3 +327,19 @@ def test_a_long_chain_is_read() -> None:
     chain = " + ".join(["'x'"] * 400 + ["str(map(str, ()))"])
     source = Source(f"raise ValueError({chain})\n".encode(), "program.py")
     assert [finding.code for finding in lint_single_file(source, SETTINGS)] == ["KC201"]
+
+
+def test_the_reason_is_the_same_each_time() -> None:
+    code = (
+        b"NAMES = ['a']\n"
+        b"def go(names):\n"
+        b"    names = sorted(names)\n"
+        b"    left = map(str, names)\n"
+        b"    if any(left):\n"
+        b"        raise ValueError(f'{left}')\n"
+        b"    names = list(map(str, NAMES))\n"
+        b"    raise ValueError(f'{left}')\n"
+    )
+    kept = [Source(code) for _ in range(30)]  # so that the nodes of each lie elsewhere
+    titles = {finding.fix.title for each in kept for finding in lint_single_file(each, SETTINGS) if finding.fix}
+    assert titles == {"List it where it is bound, line 4 (unsafe: line 7 binds anew what it reads)"}

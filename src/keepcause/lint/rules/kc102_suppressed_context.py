@@ -176,7 +176,8 @@ def _fix(statement: ast.stmt, name: str, raises: list[ast.Raise], source: Source
     safety = Safety.UNSAFE if any(part.safety is Safety.UNSAFE for part in parts) else Safety.SAFE
     drop = Edit(EditKind.DROP_STATEMENT, source.span(statement))
     edits = dict.fromkeys(edit for part in parts for edit in part.edits)
-    title = "Drop the line" + "".join(f"; {title[0].lower()}{title[1:]}" for title in {part.title for part in parts})
+    titles = dict.fromkeys(part.title for part in parts)
+    title = "Drop the line" + "".join(f"; {title[0].lower()}{title[1:]}" for title in titles)
     return Fix(safety, title, (drop, *edits))
 
 
