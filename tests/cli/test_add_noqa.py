@@ -16,6 +16,7 @@ from keepcause.lint.engine import Settings, lint_single_file
 from keepcause.lint.finding import Grade
 from keepcause.lint.rule import all_rules
 from keepcause.lint.source import Source, SourceError
+from samples import HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,13 +25,6 @@ if TYPE_CHECKING:
     Run = Callable[..., subprocess.CompletedProcess[str]]
 
 EVERY_RULE = Settings(codes=frozenset(rule.code for rule in all_rules()), evidence=Grade.POSSIBLE, single_file=True)
-HEAD = """\
-class Worker:
-    def init_device(self):
-        try:
-            self.open()
-        except OSError:
-"""
 CASES = [
     ("raise X from None", "raise X from None  # noqa: KC101"),
     ("raise X from None   ", "raise X from None  # noqa: KC101   "),
