@@ -55,8 +55,7 @@ def read(path: Path | str) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
         size = status.st_size + 4096  # all of it at once, unless it grows or does not say how big it is
-        data = os.read(descriptor, size)  # where that is all, nobody need be asked for more
-        return data if len(data) == status.st_size else data + b"".join(iter(lambda: os.read(descriptor, size), b""))
+        return b"".join(iter(lambda: os.read(descriptor, size), b""))
     finally:
         os.close(descriptor)
 

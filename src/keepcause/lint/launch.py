@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from keepcause.lint.handler import last_name
 from keepcause.lint.logical import BETWEEN, NEXT_NAME, NO_WORD, WORD
 from keepcause.lint.surroundings import (
-    BLANK,
     FARTHEST,
     definitions,
     functions_around,
     is_in_comment,
-    may_follow_comment,
+    told_before,
 )
 
 if TYPE_CHECKING:
@@ -87,13 +86,13 @@ class Launch:
 
 def may_launch(data: bytes) -> bool:
     """Whether a file with these bytes may hold a launch site."""
-    return any(True for _ in signs(data))
+    return next(signs(data), None) is not None
 
 
 def may_launch_alone(data: bytes) -> bool:
     """Whether a file with these bytes may hold a launch site that is told from this file alone."""
-    return any(True for _ in _calls(data)) or (
-        any(True for _ in _arguments(data)) and _STARTERS.search(data) is not None
+    return next(_calls(data), None) is not None or (
+        next(_arguments(data), None) is not None and _STARTERS.search(data) is not None
     )
 
 
@@ -121,9 +120,8 @@ def _arguments(data: bytes) -> Iterator[int]:
 
 def _is_argument(data: bytes, start: int) -> bool:
     """Whether the name at `start`, which something is assigned to, may be a call's keyword."""
-    first = max(0, start - FARTHEST)
-    before = data[first:start].rstrip(BLANK)
-    if not before or may_follow_comment(data, first + len(before), start):
+    before, _ = told_before(data, start)
+    if not before:
         return True
     return before.endswith((b"(", b",")) and not is_in_comment(data, start)
 

@@ -20,8 +20,8 @@ from keepcause.lint.surroundings import (
     functions_around,
     is_in_comment,
     line_start,
-    may_follow_comment,
     places,
+    told_before,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ _EXCEPTIONS = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Iteration"
 """How exceptions are called that show a sole argument as it is."""
 OWN_TEXTS = frozenset(("__str__", "__repr__"))
 """Methods that make an object's text."""
+_OWN_TEXTS = frozenset(map(str.encode, OWN_TEXTS))
 _GIVING = ("return", "else", "or", "and")
 """The words whose operand may go on as it is."""
 _LETTING_ON = frozenset(map(str.encode, (*_SHOWING, *_GIVING)))
@@ -218,10 +219,8 @@ def _owned_from(code: bytes, at: int, roots: frozenset[bytes] | None) -> int:
 
 def _is_used_up(code: bytes, start: int) -> bool:
     """Whether what stands before the expression at `start` runs through it or drops it: a loop, `*`, most calls."""
-    first = max(0, start - FARTHEST)
-    before = code[first:start].rstrip(BLANK)
-    end = first + len(before)
-    if not before or may_follow_comment(code, end, start):
+    before, end = told_before(code, start)
+    if not before:
         return False
     is_argument = before.endswith(b"(")
     before = before[:-1] if is_argument else before
@@ -264,17 +263,15 @@ def returning(code: bytes, made: Iterable[int]) -> dict[int, frozenset[bytes]]:
     returned = [at for at in made if _is_returned(code, at)]
     defined = definitions(code) if returned else []
     around = {at: frozenset(functions_around(code, at, defined)) for at in returned}
-    own_texts = frozenset(map(str.encode, OWN_TEXTS))
     return {
-        at: _undecorated(code, each) for at, each in around.items() if own_texts.isdisjoint(name for _, name in each)
+        at: _undecorated(code, each) for at, each in around.items() if _OWN_TEXTS.isdisjoint(name for _, name in each)
     }
 
 
 def _is_returned(code: bytes, at: int) -> bool:
     """Whether the word `return` stands before the expression at `at`, with only blanks between."""
-    first = max(0, at - FARTHEST)
-    before = code[first:at].rstrip(BLANK)
-    return before.endswith(b"return") and not may_follow_comment(code, first + len(before), at)
+    before, _ = told_before(code, at)
+    return before.endswith(b"return")
 
 
 def _undecorated(code: bytes, functions: Iterable[tuple[int, bytes]]) -> frozenset[bytes]:

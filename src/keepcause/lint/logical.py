@@ -90,8 +90,7 @@ def _foreign_word() -> re.Pattern[str]:
 _UNMATCHED = frozenset(b"%c" % character for character in b"\"'()[]{}\\")
 _INDENTED = re.compile(rb"\0([ \t\f]*+)")
 _CONTINUED = re.compile(rb"\0[ \t\f]*+\\")
-_DEFINITION = re.compile(rb"\0([ \t\f]*+)(?:async%s)?(def|class)%s(%s++)" % (BETWEEN, BETWEEN, WORD))
-_DERIVED = re.compile(rb"\0[ \t\f]*+class%s(%s++)%s[(\[]" % (BETWEEN, WORD, BETWEEN))
+_DEFINITION = re.compile(rb"\0([ \t\f]*+)(?:async%s)?(def|class)%s(%s++)(%s[(\[])?" % (BETWEEN, BETWEEN, WORD, BETWEEN))
 
 
 def normalized(data: bytes) -> bytes | None:
@@ -168,7 +167,8 @@ class LogicalLines:
     @functools.cached_property
     def derived(self) -> frozenset[str]:
         """The names of the classes that may inherit from others."""
-        return frozenset(name.decode() for name in _DERIVED.findall(self.code))
+        found = _DEFINITION.finditer(self.code)
+        return frozenset(match[3].decode() for match in found if match[2] == b"class" and match[4])
 
     def around(self, start: int) -> Iterator[str]:
         """The names of the functions that the line at `start` begins or may lie in, inner ones first."""

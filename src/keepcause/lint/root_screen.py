@@ -21,8 +21,12 @@ def _bytes(name: re.Pattern[str]) -> bytes:
     return rb"(?x:%s)%s" % (pattern, NO_WORD)
 
 
+def _behind(sign: bytes, *names: re.Pattern[str]) -> re.Pattern[bytes]:
+    return re.compile(rb"%s%s(?:%s)" % (sign, BETWEEN, b"|".join(map(_bytes, names))))
+
+
 def _defines(*names: re.Pattern[str]) -> re.Pattern[bytes]:
-    return re.compile(rb"def%s(?:%s)" % (BETWEEN, b"|".join(map(_bytes, names))))
+    return _behind(b"def", *names)
 
 
 def _word(end: bytes) -> re.Pattern[bytes]:
@@ -48,7 +52,7 @@ _WAITING = re.compile(startup.WAITING.encode().replace(rb"\w", WORD))
 _WORKERS = tuple(_word(end.encode()) for end in startup.WORKER_ENDINGS)
 _MODULE_IMPORT = re.compile(rb"%simport(?=[\s\\(*])" % BETWEEN)
 _DRIVING = (startup.DRIVING_NAME, startup.WORKER_STARTUP_NAME)
-_DRIVES = re.compile(rb"\.%s(?:%s)" % (BETWEEN, b"|".join(map(_bytes, _DRIVING))))
+_DRIVES = _behind(rb"\.", *_DRIVING)
 _DEFINES_DRIVING = _defines(*_DRIVING)
 
 
@@ -86,6 +90,7 @@ def _may_start_worker(code: bytes) -> bool:
     """Whether the file may start a worker by a method or function, or have a class of workers with such a method."""
     workers = [match.end() for word in _WORKERS for match in word.finditer(code)]
     return bool(workers) and (
-        any(pattern.search(code) for pattern in (_DRIVES, _DEFINES_DRIVING))
+        _DRIVES.search(code) is not None
+        or _DEFINES_DRIVING.search(code) is not None
         or any(_MODULE_IMPORT.match(code, end) for end in workers)
     )

@@ -45,13 +45,21 @@ def line_around(code: bytes, at: int) -> bytes:
     return code[line_start(code, at) : min(ends, default=len(code))]
 
 
-def may_follow_comment(code: bytes, end: int, at: int) -> bool:
+def _may_follow_comment(code: bytes, end: int, at: int) -> bool:
     """Whether a comment may stand right before `at`; only blanks stand between `end` and there."""
     if end == at or not any(sign in code[end:at] for sign in _LINE_ENDS):
         return False
     before = code[max(0, at - FARTHEST) : end]
     start = max(map(before.rfind, _LINE_ENDS)) + 1
     return (not start and at > FARTHEST) or b"#" in before[start:]
+
+
+def told_before(code: bytes, at: int) -> tuple[bytes, int]:
+    """What stands before the blanks before `at`, and where it ends; empty where a comment may stand there."""
+    first = max(0, at - FARTHEST)
+    before = code[first:at].rstrip(BLANK)
+    end = first + len(before)
+    return b"" if _may_follow_comment(code, end, at) else before, end
 
 
 def is_in_comment(code: bytes, at: int) -> bool:

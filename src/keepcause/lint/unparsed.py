@@ -46,9 +46,9 @@ class Unparsed:
         looks_right = b"\f" not in code
         found = []
         for at in places(code, b"except"):
-            start = code.rfind(b"\n", 0, at) + 1
+            start, behind = code.rfind(b"\n", 0, at) + 1, at + len(b"except")
             indentation = code[start:at]
-            if indentation.strip(b" \t\f") or code[at + len(b"except") : at + len(b"except ")] in LETTERS:
+            if indentation.strip(b" \t\f") or code[behind : behind + 1] in LETTERS:
                 continue
             continued = code[max(0, start - 2) : start] == b"\\\n"
             end = behind_block(len(indentation)).search(code, at) if looks_right and not continued else None

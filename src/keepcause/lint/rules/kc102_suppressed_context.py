@@ -141,11 +141,11 @@ def _raises(stripped: ast.Name, statement: ast.stmt, source: Source) -> list[ast
     handlers = [up for up in source.ancestors(statement) if isinstance(up, ast.ExceptHandler)]
     caught = next((handler for handler in handlers if handler.name == stripped.id), None)
     function = source.function(statement)
-    last = function.end_lineno if function else len(source.lines)
+    last = (function.end_lineno if function else None) or len(source.lines)
     found = []
     for node in source.scopes.nodes.get(ast.Raise, ()):
         assert isinstance(node, ast.Raise)
-        if not statement.lineno <= node.lineno <= (last or 0) or source.function(node) is not function:
+        if not statement.lineno <= node.lineno <= last or source.function(node) is not function:
             continue
         if node.exc is None:
             around = cause.caught_at(node, source)
