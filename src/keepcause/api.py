@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, AnyStr, Generic, Literal, TypedDict
 
 from keepcause.config import KEYS, ConfigError
 from keepcause.config.layers import Layers
 from keepcause.lint.checked import Trouble
-from keepcause.lint.finding import Finding, Safety
+from keepcause.lint.finding import Finding
 from keepcause.lint.rule import structured_codes
 from keepcause.lint.source import Source, SourceError, decode, detect_encoding
 from keepcause.run import Run
@@ -129,10 +129,8 @@ def fix_source(
     Raises what `lint_source` raises, and ModuleNotFoundError where LibCST, which it needs, is not installed.
     """
     text = _Text(source, filename, options, structured_codes() if structured else ())
-    result: Repair = text.repaired()
-    left = [replace(item.finding, no_fix=item.reason) for item in (*result.left, *result.failed)]
-    left.sort(key=lambda finding: (finding.span, finding.code))
-    return FixResult(_as(source, result.data), result.applied, tuple(left))
+    result = text.repaired()
+    return FixResult(_as(source, result.data), result.applied, result.remaining)
 
 
 class _Text:
@@ -163,20 +161,20 @@ class _Text:
     def repaired(self) -> Repair:
         """What becomes of the findings; raises SourceError, and ModuleNotFoundError without LibCST."""
         try:
-            from keepcause.codemod.apply import Repair, repair
+            from keepcause.codemod.apply import Repair, allowed_fixes, repair
         except ModuleNotFoundError as error:
             if error.name != "libcst":
                 raise
             reason = "keepcause.fix_source needs LibCST: pip install 'keepcause[fix]'"
             raise ModuleNotFoundError(reason, name=error.name) from error
-        safeties = Safety if self.unsafe_fixes else (Safety.SAFE,)
+        allowed = allowed_fixes(unsafe=self.unsafe_fixes, codes=self._more)
         relint = functools.partial(self.engine.findings, self.path)
         findings = self.findings()
         if not findings:
             return Repair(self.data, (), (), ())
         try:
             source = Source(self.data, str(self.path))
-            return repair(source, findings, allowed=frozenset({*safeties, *self._more}), relint=relint)
+            return repair(source, findings, allowed=allowed, relint=relint)
         except RecursionError as error:
             raise SourceError("nested too deeply to be repaired") from error
 

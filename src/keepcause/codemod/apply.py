@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from keepcause.codemod.edits import Located, Part, cut, locate, render
 from keepcause.codemod.imports import imported, own_packages
 from keepcause.codemod.splice import Splice, spliced
 from keepcause.codemod.verify import RefusedError, check_findings, check_text, lines_of, slot, statements
-from keepcause.lint.finding import EditKind, Finding
+from keepcause.lint.finding import EditKind, Finding, Safety
 from keepcause.lint.rule import structured_codes
 
 if TYPE_CHECKING:
-    from keepcause.lint.finding import Edit, Safety, Span
+    from keepcause.lint.finding import Edit, Span
     from keepcause.lint.source import Source
 
 Relint: TypeAlias = Callable[[bytes], Sequence[Finding]]
 """The findings of a changed file, found as those of the original were."""
 
-
-Allowed: TypeAlias = "frozenset[Safety] | frozenset[str]"
+Allowed: TypeAlias = frozenset[str]
 """Which fixes are made: those of a Safety, and those of a rule, by its code."""
+
+
+def allowed_fixes(*, unsafe: bool, codes: Iterable[str]) -> Allowed:
+    """The safe fixes, those of the rules `codes`, and where `unsafe` all others too."""
+    return frozenset({*(Safety if unsafe else (Safety.SAFE,)), *codes})
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,12 @@ class Repair:
     applied: tuple[Finding, ...]
     left: tuple[Left, ...]
     failed: tuple[Left, ...]
+
+    @property
+    def remaining(self) -> tuple[Finding, ...]:
+        """The findings that `data` still has, by position, each with the reason in `no_fix`."""
+        found = [replace(item.finding, no_fix=item.reason) for item in (*self.left, *self.failed)]
+        return tuple(sorted(found, key=lambda finding: (finding.span, finding.code)))
 
 
 def repair(source: Source, findings: Sequence[Finding], *, allowed: Allowed, relint: Relint) -> Repair:
@@ -177,7 +187,7 @@ class _Pass:
         check_findings(self._source, self._findings, [plan.finding for plan in plans], repaired, now)
         return _State(repaired, now, plans)
 
-    def _splices(self, located: Iterable[Located]) -> list[tuple[int, int, str]]:
+    def _splices(self, located: Iterable[Located]) -> list[Splice]:
         by_part: dict[Span, list[Located]] = {}
         for each in located:
             by_part.setdefault(each.edit.statement, []).append(each)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
-from keepcause.codemod.apply import repair
+from keepcause.codemod.apply import allowed_fixes, repair
 from keepcause.config.layers import Layers
 from keepcause.lint.engine import Engine, Settings
-from keepcause.lint.finding import Safety
 from keepcause.lint.rule import structured_codes
 from keepcause.lint.source import Source, SourceError
 
@@ -27,9 +26,8 @@ class KeepCause(CodemodCommand):
 
     def __init__(self, context: CodemodContext, *, unsafe_fixes: bool = False, structured: bool = False) -> None:
         super().__init__(context)
-        safeties = Safety if unsafe_fixes else (Safety.SAFE,)
+        self._unsafe_fixes = unsafe_fixes
         self._more = structured_codes() if structured else ()
-        self._allowed = frozenset({*safeties, *self._more})
 
     @staticmethod
     def add_args(arg_parser: argparse.ArgumentParser) -> None:
@@ -43,15 +41,16 @@ class KeepCause(CodemodCommand):
         path = Path(self.context.filename)
         layers = _layers(self._more)
         engine = _engine(layers.settings(path))
-        unsafe = frozenset({Safety.UNSAFE} if layers.at(path.parent)["unsafe-fixes"] else ())
+        unsafe = self._unsafe_fixes or layers.at(path.parent)["unsafe-fixes"]
+        allowed = allowed_fixes(unsafe=unsafe, codes=self._more)
         try:
             source = Source(path.read_bytes(), str(path))
             found = engine.findings(path, source.data)
         except SourceError as error:
             raise SkipFile(f"{path}: {error.reason}") from error
-        result = repair(source, found, allowed=self._allowed | unsafe, relint=functools.partial(engine.findings, path))
-        for left in (*result.left, *result.failed):
-            self.warn(f"{path}:{left.finding.span.line}: {left.finding.code} is left: {left.reason}")
+        result = repair(source, found, allowed=allowed, relint=functools.partial(engine.findings, path))
+        for left in result.remaining:
+            self.warn(f"{path}:{left.span.line}: {left.code} is left: {left.no_fix}")
         return _Exact(tree, result.data)
 
 

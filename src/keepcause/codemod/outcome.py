@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from keepcause.lint.source import Source
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from keepcause.codemod.apply import Allowed, Left
+    from keepcause.codemod.apply import Allowed
     from keepcause.lint.engine import Engine
 
 
@@ -48,7 +47,8 @@ class Outcome:
         for counts, items in ((self._left, result.left), (self._failed, result.failed)):
             for item in items:
                 counts[item.finding.code][item.reason] += 1
-        self._leave(report.path, result.data, (*result.left, *result.failed))
+        if result.remaining:
+            self.left.append(FileReport(report.path, result.data, result.remaining))
         return result.data
 
     def take_back(self, path: Path, reason: str) -> None:
@@ -56,12 +56,6 @@ class Outcome:
         self._importing.discard(path)
         for code, count in self.repaired.pop(path, Counter()).items():
             self._failed[code][reason] += count
-
-    def _leave(self, path: Path, data: bytes, items: tuple[Left, ...]) -> None:
-        if items:
-            remaining = [replace(item.finding, no_fix=item.reason) for item in items]
-            remaining.sort(key=lambda finding: (finding.span, finding.code))
-            self.left.append(FileReport(path, data, tuple(remaining)))
 
     def undeclared(self) -> Iterator[Path]:
         """The roots of the programs that now import keepcause without declaring that they depend on it."""

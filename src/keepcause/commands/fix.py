@@ -10,7 +10,6 @@ from keepcause.commands import CommandError, session
 from keepcause.commands.inputs import inputs
 from keepcause.lint.bound import attempt
 from keepcause.lint.checked import Trouble
-from keepcause.lint.finding import Safety
 from keepcause.lint.rule import all_rules, structured_codes
 from keepcause.report.text import printable, shown_path
 
@@ -44,6 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Repair what is found; returns 1 where something is left or a diff is not empty, 2 where there was trouble."""
     try:
+        from keepcause.codemod.apply import allowed_fixes
         from keepcause.codemod.outcome import Outcome
         from keepcause.codemod.write import WriteError, diff, write
     except ModuleNotFoundError as error:
@@ -52,8 +52,8 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError("`keepcause fix` needs LibCST: pip install 'keepcause[fix]'") from error
     asked = inputs(options)
     this = session.Session(options, asked.given)
-    safeties = Safety if this.here["unsafe-fixes"] else (Safety.SAFE,)
-    outcome = Outcome(frozenset({*safeties, *(structured_codes() if options.structured else ())}))
+    codes = structured_codes() if options.structured else ()
+    outcome = Outcome(allowed_fixes(unsafe=this.here["unsafe-fixes"], codes=codes))
     text = b"".join((asked.given or {}).values())
     for engine, report in this.reports_one_by_one(asked.paths):
         result = (
