@@ -24,9 +24,8 @@ def is_declared(root: Path) -> bool:
 
 def _requirements(root: Path) -> Iterator[str]:
     """Everything in the project's files that may be a requirement."""
-    for path in [root / "pyproject.toml", root / "setup.py", root / "setup.cfg", *root.glob("*requirements*/*.txt")]:
-        yield from _in_file(path)
-    for path in root.glob("*requirements*.txt"):
+    named = (root / name for name in ("pyproject.toml", "setup.py", "setup.cfg"))
+    for path in (*named, *root.glob("*requirements*.txt"), *root.glob("*requirements*/*.txt")):
         yield from _in_file(path)
 
 

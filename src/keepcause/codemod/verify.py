@@ -60,8 +60,6 @@ def statements(tree: ast.Module) -> Iterator[Statement]:
 
 def slot(edit: Edit) -> tuple[str | int, ...]:
     """The place in the statement that the edit changes: two different edits of one slot contradict each other."""
-    if edit.kind is EditKind.ADD_IMPORT:
-        return ("import", edit.text)
     return (*edit.target, "value") if edit.kind is EditKind.LIST_FIELD else edit.target
 
 
