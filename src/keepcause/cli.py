@@ -17,7 +17,7 @@ COMMANDS = {
     "check": ("keepcause.commands.check", "find code that hides why something failed"),
     "fix": ("keepcause.commands.fix", "repair what `check` finds"),
     "trace": ("keepcause.commands.trace", "tell whether a function is on a worker-init path, and why"),
-    "checkpoint": ("keepcause.checkpoint", "tell what is at a checkpoint path"),
+    "checkpoint": ("keepcause.commands.checkpoint", "tell what is at a checkpoint path"),
     "vendor": ("keepcause.commands.vendor", "copy the runtime into a project that can't depend on keepcause"),
     "rule": ("keepcause.commands.rule", "explain a rule"),
 }

@@ -9,6 +9,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from keepcause.commands import CLEAN, FOUND, TROUBLE
 from keepcause.report.text import printable
 from keepcause.runtime.checkpoint import DCPLoadError
 from keepcause.runtime.findings import ShapeConflict, TypeConflict, to_plain
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from keepcause.runtime.metadata import SavedKey
 
-WELL, DIFFERENT, NONE = 0, 1, 2
 _UNITS: Final = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -29,27 +29,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="DIR", help="the checkpoint's directory")
     parser.add_argument("--against", metavar="OTHER_DIR", help="print what differs, taking the other for the model")
     parser.add_argument("--json", action="store_true", help="print JSON, with the keys' full names")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print what is at the path; returns 0 where it is whole, 1 where it is damaged or differs, 2 where it is none."""
     found = inspect(options.path)
     other = None if options.against is None else inspect(options.against)
-    error = None if other is None else difference(found, other)
+    error = None if other is None else _load_error(found, other)
     with paused_gc():
         if options.json:
             _write_json(sys.stdout, found, other, error)
         else:
             sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(found, other, error))
-    return max(_code(found), 0 if other is None else _code(other), DIFFERENT if error is not None else WELL)
+    return max(_code(found), CLEAN if other is None else _code(other), CLEAN if error is None else FOUND)
 
 
 def _code(found: Found) -> int:
-    return WELL if found.verdict == WHOLE else DIFFERENT if found.verdict in DAMAGED else NONE
+    return CLEAN if found.verdict == WHOLE else FOUND if found.verdict in DAMAGED else TROUBLE
 
 
-def difference(found: Found, other: Found) -> DCPLoadError | None:
+def _load_error(found: Found, other: Found) -> DCPLoadError | None:
     """Return the error of loading `found` into a model that has the keys of `other`; None where nothing differs."""
     shapes, dtypes, kinds = [], [], []
     for key in found.keys.keys() & other.keys.keys():
@@ -79,13 +78,13 @@ def _lines(found: Found, other: Found | None, error: DCPLoadError | None) -> Ite
         return
     if found.keys:
         size = sum(saved.bytes for saved in found.keys.values())
-        yield f"step {found.step}, {len(found.keys)} keys, {shown_size(size)}"
+        yield f"step {found.step}, {len(found.keys)} keys, {_shown_size(size)}"
         yield "keys:"
         yield from _tree(found.keys)
     if found.files:
         yield "shard files:"
         for file in found.files:
-            size_text = "" if file.size is None else f"{shown_size(file.size)}, "
+            size_text = "" if file.size is None else f"{_shown_size(file.size)}, "
             yield f"  {file.name}  {size_text}{file.pieces} pieces, {file.damage or 'whole'}"
 
 
@@ -98,11 +97,11 @@ def _tree(keys: Mapping[str, SavedKey]) -> Iterator[str]:
     for key in order:
         *modules, name = key.split(".")
         for depth in range(_common(above, modules), len(modules)):
-            yield f"{'  ' * (depth + 1)}{modules[depth]}  ({shown_size(sizes.pop())} in {counts.pop()} keys)"
+            yield f"{'  ' * (depth + 1)}{modules[depth]}  ({_shown_size(sizes.pop())} in {counts.pop()} keys)"
         above = modules
         if last is not keys[key]:
             last = keys[key]
-            tail = f"{last}  {shown_size(last.bytes)}"
+            tail = f"{last}  {_shown_size(last.bytes)}"
         yield f"{'  ' * (len(modules) + 1)}{name}  {tail}"
 
 
@@ -150,7 +149,7 @@ def _natural_part(part: str) -> str:
     return re.sub(r"\d+", lambda number: number[0].zfill(12), part)
 
 
-def shown_size(size: float) -> str:
+def _shown_size(size: float) -> str:
     """Return bytes as `1.5 MB`; a kB has 1,000."""
     unit = 0
     while size >= 1000 and unit < len(_UNITS) - 1:
