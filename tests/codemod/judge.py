@@ -419,8 +419,18 @@ def _is_stored(node: ast.Name) -> bool:
 
 def _stores(handler: ast.ExceptHandler) -> list[ast.Name]:
     """Where the handler's name is bound anew or deleted in its body."""
-    names = [node for node in ast.walk(handler) if isinstance(node, ast.Name) and _is_stored(node)]
+    names = [node for node in _same_names(handler, handler.name) if isinstance(node, ast.Name) and _is_stored(node)]
     return [node for node in names if node.id == handler.name]
+
+
+def _same_names(top: ast.AST, name: str | None) -> Iterator[ast.AST]:
+    """What is below `top`, but in functions and classes where `name` is another variable."""
+    for node in ast.iter_child_nodes(top):
+        has_scope = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda)
+        shares = (ast.Nonlocal, ast.Global)
+        if not has_scope or any(isinstance(inner, shares) and name in inner.names for inner in ast.walk(node)):
+            yield node
+            yield from _same_names(node, name)
 
 
 def _leads_to(store: ast.AST, raised: ast.Raise, handler: ast.ExceptHandler) -> bool:

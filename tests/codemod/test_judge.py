@@ -176,6 +176,15 @@ def test_a_cause_that_is_not_bound(old: str, new: str) -> None:
     assert verdict(old.replace("from None", new).encode(), old.encode())
 
 
+def test_a_name_that_a_function_inside_has_too() -> None:
+    old = "try:\n    f()\nexcept A as a:\n    def g():\n        a = 1\n    raise Y\n"
+    new = old.replace("raise Y", "raise Y from a")
+    assert verdict(new.encode(), old.encode()) == ""
+    shared = "        global a\n        a = 1"
+    new = new.replace("        a = 1", shared)
+    assert "may not be what was caught" in verdict(new.encode(), old.replace("        a = 1", shared).encode())
+
+
 def test_names_inside_one_another() -> None:
     old = "try: f()\nexcept X:\n    try: f()\n    except Y: raise Z from None\n    raise Z from None\n"
     new = old.replace("X:", "X as e:").replace("Y:", "Y as {}:").replace("Z from None\n", "Z from {}\n", 1)
