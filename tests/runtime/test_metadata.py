@@ -174,6 +174,7 @@ def test_metadata_that_is_something_else(copy: Path) -> None:
 def test_limits(copy: Path) -> None:
     assert inspect(copy, size=100).verdict == "metadata-limit"
     assert inspect(copy, items=20).verdict == "metadata-limit"
+    assert "load it with torch" in inspect(copy, items=20).advice, "no command takes other limits"
     assert inspect(copy, size=len(PICKLE)).verdict == WHOLE
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from .inert import load
-from .machine import ITEMS, METADATA, SIZE, InertError, Record
+from .machine import ITEMS, METADATA, PLACE, SIZE, InertError, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -269,7 +269,7 @@ def _unread(path: Path, error: InertError) -> tuple[str, str, str]:
     if error.reason == "refused":
         return "metadata-refused", text, "Loading it with torch could run code. Don't, unless you know who wrote it."
     if error.reason == "limit":
-        return "metadata-limit", text, "If you trust it, read it with higher limits."
+        return "metadata-limit", text, "If you trust it, load it with torch, which has no such limit."
     return f"metadata-{error.reason}", text, "Copy it again, or load an earlier step."
 
 
@@ -292,7 +292,7 @@ def _saved(root: Any) -> tuple[dict[str, SavedKey], _Shards, str | None]:
     files: dict[str, list[int]] = {}
     places = root.get("storage_data")
     for index, place in (places if type(places) is dict else {}).items():
-        if not _is_place(place):
+        if type(place) is not Record or place.kind != PLACE:
             continue
         name, offset, length = (place.get(each) for each in ("relative_path", "offset", "length"))
         if not (type(name) is str and type(offset) is int and type(length) is int):
@@ -326,10 +326,6 @@ def _keys(metadata: dict[Any, Any]) -> tuple[dict[str, SavedKey], dict[str, int]
 
 def _is(value: Any, name: str) -> bool:
     return type(value) is Record and value.kind == f"{METADATA}.{name}"
-
-
-def _is_place(value: Any) -> bool:
-    return type(value) is Record and value.kind.endswith("._StorageInfo")
 
 
 def _key(key: str, saved: Any) -> SavedKey:
