@@ -279,7 +279,7 @@ def _gather(group: Any, me: int, stage: str, block: collective, own: Compared) -
     unexpected: tuple[str, ...] = ()
     if all(each["wanted"] for each in headers):
         wanted = set().union(*_share(group, [each["wanted"] for each in headers], list(own.wanted)).values())
-        unexpected = _from_first(group, tuple(key for key in own.unexpected if key not in wanted))
+        unexpected = _broadcast(group, tuple(key for key in own.unexpected if key not in wanted), 0)
     return _Together(
         headers[0]["path"],
         headers[0]["step"],
@@ -335,11 +335,8 @@ def _share(group: Any, digests: list[str], own: Any) -> dict[str, Any]:
     return {digest: _broadcast(group, own, digests.index(digest)) for digest in dict.fromkeys(digests) if digest}
 
 
-def _from_first(group: Any, own: Any) -> Any:
-    return _broadcast(group, own, 0)
-
-
 def _broadcast(group: Any, own: Any, source: int) -> Any:
+    """Return what the rank with the number `source` in the group gave as `own`."""
     if not _distributed():
         return own
     import torch.distributed as dist
