@@ -65,8 +65,7 @@ def run(options: argparse.Namespace) -> int:
         if options.statistics:
             from keepcause.report import statistics
 
-            counted = statistics.table if this.for_people else statistics.as_json
-            stream.write(counted(findings))
+            stream.write((statistics.table if this.for_people else statistics.as_json)(findings))
         else:
             this.print(reports, stream)
     if not options.quiet and (this.for_people or options.output_file):

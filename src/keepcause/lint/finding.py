@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, order=True)
@@ -140,7 +140,7 @@ class Finding:
     function: int = 0
     fix: Fix | None = None
     no_fix: str = ""
-    worker_init: WorkerInit | None = field(default=None)
+    worker_init: WorkerInit | None = None
     raised: str = ""
     at_best: Grade = Grade.SURE
     as_last: bool = False
