@@ -1,4 +1,4 @@
-"""What the formats for people share; imports the linter's data only."""
+"""What all that is printed shares: styles, paths, and text that steers no terminal; imports the linter's data only."""
 
 from __future__ import annotations
 

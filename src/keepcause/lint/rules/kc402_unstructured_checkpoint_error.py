@@ -59,8 +59,8 @@ class UnstructuredCheckpointError(Rule):
     ## Why it is bad
 
     A text is cut, wrapped and translated on its way; which key was missing on which rank can't be asked of it. Where it
-    names the first key only, each attempt to load finds the next. A
-    `DCPLoadError` holds every key as a field, and the errors of all ranks can be put together.
+    names the first key only, each attempt to load finds the next. A `DCPLoadError` holds every key as a field, and the
+    errors of all ranks can be put together.
 
     ## Bad
 
