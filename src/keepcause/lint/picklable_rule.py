@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, ClassVar
 
-from keepcause.lint.finding import Finding, Span
 from keepcause.lint.pickle_screen import may_define_exception, may_lose_exception
 from keepcause.lint.pickling import fault
 from keepcause.lint.rule import Rule
@@ -13,6 +12,7 @@ from keepcause.lint.rule import Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
     from keepcause.lint.unparsed import Unparsed
 
@@ -35,16 +35,5 @@ class PicklableRule(Rule):
         """The finding at the head of a class that is lost."""
         reason = fault(node, source)
         if reason:
-            start = source.span(node)
-            line = source.lines[start.line - 1]
-            head = Span(start.line, start.column, start.line, max(start.column + 1, len(line.rstrip())))
-            function = source.function(node)
-            yield Finding(
-                code=self.code,
-                message=f"`{node.name}` {self.message}: {reason}",
-                span=head,
-                statement=head,
-                function=function.lineno if function else 0,
-                no_fix="give `args` what the constructor needs, or write a `__reduce__`",
-                raised=raised,
-            )
+            no_fix = "give `args` what the constructor needs, or write a `__reduce__`"
+            yield self.found_at_head(node, source, no_fix, f"`{node.name}` {self.message}: {reason}", raised)

@@ -7,6 +7,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from keepcause.lint.finding import Finding, Fix
@@ -73,7 +74,14 @@ class Rule:
         """
         yield from ()
 
-    def found(self, node: ast.stmt, source: Source, fix: Fix | str, message: str = "", raised: str = "") -> Finding:
+    def found(
+        self,
+        node: ast.stmt | ast.ExceptHandler,
+        source: Source,
+        fix: Fix | str,
+        message: str = "",
+        raised: str = "",
+    ) -> Finding:
         """A finding that reports and covers the statement `node`; `fix` may be the reason why there is none."""
         span = source.span(node)
         function = source.function(node)
@@ -87,6 +95,16 @@ class Rule:
             no_fix=fix if isinstance(fix, str) else "",
             raised=raised,
         )
+
+    def found_at_head(
+        self, node: ast.stmt | ast.ExceptHandler, source: Source, no_fix: str, message: str, raised: str = ""
+    ) -> Finding:
+        """A finding that reports and covers the first line of the compound statement `node`."""
+        finding = self.found(node, source, no_fix, message, raised)
+        start = finding.span
+        end = len(source.lines[start.line - 1].rstrip())
+        head = replace(start, end_line=start.line, end_column=max(start.column + 1, end))
+        return replace(finding, span=head, statement=head)
 
     @classmethod
     def documentation(cls) -> str:

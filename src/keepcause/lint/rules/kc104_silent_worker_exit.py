@@ -140,18 +140,11 @@ class SilentWorkerExit(Rule):
             return
         end = _end_in_function(node, source.parents, partial(_is_exit, source=source))
         if end and not _hands_on(node, partial(_meanings, source=source)):
-            finding = replace(self._silent(node, end, source), as_last=end != _ENDS_THE_WORKER)
-            yield replace(finding, at_best=Grade.POSSIBLE) if _logs_traceback(node, source) else finding
-
-    def _silent(self, node: ast.ExceptHandler, end: str, source: Source) -> Finding:
-        head = source.span(node)
-        line = source.lines[head.line - 1]
-        span = replace(head, end_line=head.line, end_column=max(head.column + 1, len(line.rstrip())))
-        function = source.function(node)
-        finding = self.found(node.body[-1], source, "only the program knows a way to its parent")
-        caught = f"except {ast.unparse(node.type)}" if node.type else "except"
-        message = f"`{caught}` {end} {self.message}"
-        return replace(finding, message=message, span=span, statement=span, function=function.lineno if function else 0)
+            caught = f"except {ast.unparse(node.type)}" if node.type else "except"
+            message = f"`{caught}` {end} {self.message}"
+            finding = self.found_at_head(node, source, "only the program knows a way to its parent", message)
+            at_best = Grade.POSSIBLE if _logs_traceback(node, source) else Grade.SURE
+            yield replace(finding, as_last=end != _ENDS_THE_WORKER, at_best=at_best)
 
 
 def _is_called_broad(node: ast.ExceptHandler) -> bool:
