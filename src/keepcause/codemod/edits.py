@@ -250,7 +250,7 @@ def call_class(call: cst.Call, wanted: str) -> cst.BaseExpression:
         return call.with_changes(func=new.func, args=new.args)
     *others, last = call.args
     tail = last.comma.whitespace_after if isinstance(last.comma, cst.Comma) else last.whitespace_after_arg
-    between, end = _between(call.whitespace_before_args, tail)
+    between, end = between_and_behind(call.whitespace_before_args, tail)
     following = [arg.with_changes(comma=cst.Comma(whitespace_after=between)) for arg in (last, *new.args)]
     following[0] = following[0].with_changes(whitespace_after_arg=cst.SimpleWhitespace(""))
     if isinstance(last.comma, cst.Comma):
@@ -273,10 +273,10 @@ def replace_call(call: cst.Call, wanted: str) -> cst.BaseExpression:
     return new.with_changes(lpar=call.lpar, rpar=call.rpar, args=args, whitespace_before_args=start)
 
 
-def _between(
+def between_and_behind(
     start: cst.BaseParenthesizableWhitespace, tail: cst.BaseParenthesizableWhitespace
 ) -> tuple[cst.BaseParenthesizableWhitespace, cst.BaseParenthesizableWhitespace]:
-    """What stands before an argument that is added, and behind it: comments stay behind what they stand behind."""
+    """What stands before an argument or a name that is added, and behind it: comments stay behind what was there."""
     if not isinstance(start, cst.ParenthesizedWhitespace):
         return cst.SimpleWhitespace(" "), tail
     between = cst.ParenthesizedWhitespace(indent=start.indent, last_line=start.last_line)

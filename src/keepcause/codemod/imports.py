@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import libcst as cst
 
-from keepcause.codemod.edits import cut, restored
+from keepcause.codemod.edits import between_and_behind, cut, restored
 from keepcause.codemod.verify import RefusedError
 from keepcause.lint.binding import Kind
 from keepcause.lint.source import NEWLINE
@@ -106,30 +106,27 @@ def _extended(source: Source, node: ast.ImportFrom, name: str) -> Splice:
 
 def _inserted(statement: cst.ImportFrom, name: str, index: int) -> cst.ImportFrom:
     assert not isinstance(statement.names, cst.ImportStar)
-    new = cst.ImportAlias(cst.Name(name), comma=cst.Comma(whitespace_after=_between(statement)))
+    between, _ = between_and_behind(_before_a_name(statement), cst.SimpleWhitespace(""))
+    new = cst.ImportAlias(cst.Name(name), comma=cst.Comma(whitespace_after=between))
     return statement.with_changes(names=[*statement.names[:index], new, *statement.names[index:]])
 
 
 def _appended(statement: cst.ImportFrom, name: str) -> cst.ImportFrom:
     assert not isinstance(statement.names, cst.ImportStar)
     *others, last = statement.names
-    between = _between(statement)
-    comma, rpar = last.comma, statement.rpar
-    tail = comma.whitespace_after if isinstance(comma, cst.Comma) else rpar.whitespace_before if rpar else None
-    if isinstance(tail, cst.ParenthesizedWhitespace) and isinstance(between, cst.ParenthesizedWhitespace):
-        # Comments stay behind the name that they stand behind.
-        between = between.with_changes(first_line=tail.first_line, empty_lines=tail.empty_lines)
-        bare = tail.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
-        if isinstance(comma, cst.Comma):
-            comma = comma.with_changes(whitespace_after=bare)
-        elif rpar:
-            rpar = rpar.with_changes(whitespace_before=bare)
+    start, comma, rpar = _before_a_name(statement), last.comma, statement.rpar
+    if isinstance(comma, cst.Comma):
+        between, end = between_and_behind(start, comma.whitespace_after)
+        comma = comma.with_changes(whitespace_after=end)
+    else:
+        between, end = between_and_behind(start, rpar.whitespace_before if rpar else cst.SimpleWhitespace(""))
+        rpar = rpar.with_changes(whitespace_before=end) if rpar else None
     last = last.with_changes(comma=cst.Comma(whitespace_after=between))
     return statement.with_changes(names=[*others, last, cst.ImportAlias(cst.Name(name), comma=comma)], rpar=rpar)
 
 
-def _between(statement: cst.ImportFrom) -> cst.BaseParenthesizableWhitespace:
-    """What stands between two names: a space, or a new line with the names' indentation."""
+def _before_a_name(statement: cst.ImportFrom) -> cst.BaseParenthesizableWhitespace:
+    """What stands before one of the names: a new line with their indentation where one does, else a space."""
     assert not isinstance(statement.names, cst.ImportStar)
     first = statement.names[0].comma
     spaces = [statement.lpar.whitespace_after] if statement.lpar else []
@@ -137,7 +134,7 @@ def _between(statement: cst.ImportFrom) -> cst.BaseParenthesizableWhitespace:
         spaces.append(first.whitespace_after)
     for space in spaces:
         if isinstance(space, cst.ParenthesizedWhitespace):
-            return cst.ParenthesizedWhitespace(indent=space.indent, last_line=space.last_line)
+            return space
     return cst.SimpleWhitespace(" ")
 
 
