@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import ComprehensionNode, Kind
 from keepcause.lint.flow import flow_of
+from keepcause.lint.handler import last_name
 from keepcause.lint.logical import normalized
 
 if TYPE_CHECKING:
@@ -132,11 +133,7 @@ def _made_elsewhere(node: ast.Call, reference: str, source: Source) -> Lazy | No
 
 def is_called_by_name(function: ast.expr, reference: str) -> bool:
     """Whether `function`, which means `reference`, is written with its own name: others are not looked for."""
-    return isinstance(function, ast.Name | ast.Attribute) and _name(function) == reference.rpartition(".")[2]
-
-
-def _name(function: ast.Name | ast.Attribute) -> str:
-    return function.id if isinstance(function, ast.Name) else function.attr
+    return last_name(function) == reference.rpartition(".")[2]
 
 
 def _means_that_alone(function: ast.expr, reference: str, source: Source) -> bool:
@@ -145,7 +142,7 @@ def _means_that_alone(function: ast.expr, reference: str, source: Source) -> boo
     Not looked for are a name that an assignment gives to a function, the result of a call, and a name that stands apart
     from its parenthesis anywhere in the file.
     """
-    if not isinstance(function, ast.Name | ast.Attribute) or _stands_apart(_name(function), source):
+    if not isinstance(function, ast.Name | ast.Attribute) or _stands_apart(last_name(function), source):
         return False
     root: ast.expr = function
     while isinstance(root, ast.Attribute):
