@@ -67,7 +67,7 @@ class Run:
 
     def check(self, path: Path | str) -> FileReport | Trouble:
         """What is found in the file, or why it could not be checked."""
-        from keepcause.lint.bound import TookTooLong, attempt
+        from keepcause.lint.attempt import TookTooLong, attempt
 
         path = Path(path)
         try:

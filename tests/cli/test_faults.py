@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from keepcause import cli
-from keepcause.lint import bound
+from keepcause.lint import attempt
 from keepcause.lint.rule import all_rules
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def test_a_file_that_takes_too_long(
     two: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], act: str, command: str
 ) -> None:
     break_rule(monkeypatch, act)
-    monkeypatch.setattr(bound, "SECONDS", 0.3)
+    monkeypatch.setattr(attempt, "SECONDS", 0.3)
     start = time.monotonic()
     assert cli.main([command, *OPTIONS, "bad.py", "worker.py"]) == 2
     assert time.monotonic() - start < 20
@@ -115,5 +115,5 @@ def test_what_the_bound_costs() -> None:
     path = Path("worker.py")
     start = time.process_time()
     for _ in range(1000):
-        assert bound.attempt(path, lambda: 1, "checked") == 1
+        assert attempt.attempt(path, lambda: 1, "checked") == 1
     assert time.process_time() - start < 0.5

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.commands import CommandError, session
 from keepcause.commands.inputs import inputs
-from keepcause.lint.bound import attempt
+from keepcause.lint.attempt import attempt
 from keepcause.lint.checked import Trouble
 from keepcause.lint.rule import all_rules, structured_codes
 from keepcause.report.text import printable, shown_path
