@@ -111,17 +111,8 @@ def check_no_raise_from_none(path: str | os.PathLike[str], everywhere: bool = Fa
         AssertionError: there are some, or a file could not be checked; the message lists them.
     """
     code = "KC109" if everywhere else "KC101"
-    command = [
-        sys.executable,
-        "-m",
-        "keepcause",
-        "check",
-        "--select",
-        code,
-        "--output-format",
-        "concise",
-        os.fspath(path),
-    ]
+    options = [f"--select={code}", "--output-format=concise"]
+    command = [sys.executable, "-m", "keepcause", "check", *options, "--", os.fspath(path)]
     # The child finds this keepcause wherever the test found it.
     places = [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}

@@ -108,6 +108,8 @@ def test_the_linter_as_an_assertion(tmp_path: Path) -> None:
     check_no_raise_from_none(tmp_path)
     with pytest.raises(AssertionError, match="does not exist"):
         check_no_raise_from_none(tmp_path / "nowhere.py")
+    with pytest.raises(AssertionError, match="--quiet: does not exist"):
+        check_no_raise_from_none("--quiet")
 
 
 def test_the_linter_everywhere(tmp_path: Path) -> None:
