@@ -38,7 +38,7 @@ fuzz: $(STAMP)
 
 # What takes too long for a test: a huge file, and repairs that are killed.
 torture: $(STAMP)
-	$(BIN)/python tests/fuzz/torture.py
+	PYTHONPATH=tests/samples $(BIN)/python tests/fuzz/torture.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check

@@ -11,15 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-WORKER = """\
-class Worker:
-    def init_device(self):
-        try:
-            a()
-        except OSError:
-            raise RuntimeError("no device") from None
-"""
-REPAIRED = WORKER.replace("except OSError:", "except OSError as e:").replace("from None", "from e")
+from samples import REPAIRED, WORKER
+
 COMMAND = [sys.executable, "-m", "keepcause"]
 
 
