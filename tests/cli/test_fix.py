@@ -158,7 +158,6 @@ def test_a_long_run_counts_on_a_terminal(project: Path, worker: str) -> None:
 
 def test_several_passes_and_lines_that_move(project: Path, keepcause: Run) -> None:
     """A repair that joins lines moves the functions below it, of which the program was read before."""
-    (project / "worker.py").write_text(MIXED)
     (project / "start.py").write_text("import worker\n\n\ndef init_worker():\n    worker.load()\n")
     below = "def load():\n    try:\n        f()\n    except OSError:\n        raise failed() from None\n"
     (project / "worker.py").write_text(MIXED + below)
