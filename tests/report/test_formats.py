@@ -268,6 +268,6 @@ def test_a_format_is_a_file_with_a_documentation(output_format: str) -> None:
     text = module.render([])
     assert isinstance(text, str)
     page = (ROOT / "docs" / "output-formats.md").read_text(encoding="utf-8")
-    assert re.search(rf"^## `{output_format}`", page, re.MULTILINE) or f"| `{output_format}` |" in page
+    assert f"| `{output_format}` |" in page
     assert f"`{output_format}`" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"`{output_format}`" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
