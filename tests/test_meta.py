@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import keepcause
-from keepcause import cli
+from keepcause import cli, testing
 from keepcause.lint.finding import Safety
 from keepcause.lint.rule import Rule, all_codes, all_rules
 
@@ -197,6 +197,15 @@ def test_every_option_and_command_is_documented() -> None:
         options = {option for action in command._actions for option in action.option_strings} - {"-h", "--help"}
         for option in options:
             assert re.search(rf"(?<![\w-]){option}(?![\w-])", everything), f"keepcause {name} {option}"
+
+
+def test_every_name_for_users_is_documented() -> None:
+    text = "\n".join(text for page, text in documents().items() if page.name != "CHANGELOG.md")
+    for name in keepcause.__all__:
+        assert re.search(rf"`(?:keepcause\.)?{name}\b", text), name
+    assertions = [name for name in vars(testing) if name.startswith(("assert_", "check_"))]
+    assert assertions
+    assert [name for name in assertions if name not in text] == []
 
 
 def test_the_version_is_written_once() -> None:
