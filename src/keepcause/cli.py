@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
         complain(str(error))
         return TROUBLE
     except OSError as error:
-        # The output can't be written. Python's own flush at exit must not fail for the same reason.
+        # Nearly always the output can't be written. Python's own flush at exit must not fail for the same reason.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             complain(f"stopped: {error}")
