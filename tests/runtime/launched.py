@@ -22,6 +22,20 @@ if TYPE_CHECKING:
 FOREVER = 120
 
 
+class Slow:
+    """Takes a second to be rebuilt."""
+
+    def __reduce__(self) -> Any:
+        return time.sleep, (1.0,)
+
+
+class Leaving:
+    """Ends whoever rebuilds it."""
+
+    def __reduce__(self) -> Any:
+        return sys.exit, ("not here",)
+
+
 def _hang() -> None:
     time.sleep(FOREVER)
 
@@ -71,6 +85,9 @@ WAYS: dict[str, Callable[[], None]] = {
 }
 
 
+PAYLOADS = {"many phases": None, "slow payload": Slow(), "leaving payload": Leaving()}
+
+
 def work(rank: int, conn: Any, way: str) -> None:
     """Start in that way."""
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - it lives as long as the process
@@ -86,6 +103,14 @@ def work(rank: int, conn: Any, way: str) -> None:
             conn.send({"status": "READY", "rank": rank})
             conn.send("nothing that the launcher may read")
             _hang()
+        if way in ("many phases", "many phases, then raise"):
+            for number in range(1_000):
+                g.step(f"load shard {number}")
+        if way == "many phases, then raise":
+            _raise()
+        if way in PAYLOADS:
+            g.ready(PAYLOADS[way])
+            os._exit(0)
         if way == "half a message":
             os.write(conn.fileno(), b"\x00\x00\x10\x00half of it")
             _hang()

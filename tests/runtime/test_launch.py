@@ -198,6 +198,62 @@ def test_what_cannot_be_unpickled_is_named() -> None:
     there.close()
 
 
+def test_what_ends_the_reader_is_no_payload(crew: Crew) -> None:
+    error = failure_of(crew.start("leaving payload", "well"), grace=10.0)
+    assert [(each.rank, each.kind) for each in error.failures] == [(0, "unreadable")]
+    assert "rebuilding it raised SystemExit: not here" in str(error)
+
+
+@pytest.mark.parametrize("line", ['["keepcause/1", "phase", 0, "now", "load"]', '["keepcause/1", [], 0, 1.0, {}]'])
+def test_a_message_out_of_form_is_named(line: str) -> None:
+    here, there = os.pipe()
+    os.write(there, f"{line}\n".encode())
+    error = failure_of([(0, here, None)])
+    assert error.failures[0].kind == "unreadable"
+    os.close(here)
+    os.close(there)
+
+
+def test_a_phase_may_be_any_object() -> None:
+    here, there = get_context("spawn").Pipe(duplex=False)
+    keepcause.guard(0, conn=there).step(["load"])  # type: ignore[arg-type]
+    error = failure_of([(0, here, None)], timeout=0.2)
+    assert error.phase == "['load']"
+    here.close()
+    there.close()
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_process_that_has_ended_is_heard_to_its_last_word(crew: Crew, method: str) -> None:
+    ways = ["many phases", "slow payload", "many phases, then raise"]
+    error = failure_of(crew.start(*ways, method=method), grace=TIMEOUT)
+    assert [(each.rank, each.kind, each.phase) for each in error.failures] == [(2, "raised", "load shard 999")]
+    assert error.ready == 2
+
+
+def test_a_process_that_died_in_a_message_is_not_waited_for_where_others_hold_its_connection() -> None:
+    here, there = os.pipe()
+    command = [sys.executable, "-c", f"import os; os.write({there}, b'[\"keepcause/1\", '); os.kill(os.getpid(), 9)"]
+    process = subprocess.Popen(command, pass_fds=[there])
+    begin = time.monotonic()
+    error = failure_of([(0, here, process)])
+    assert error.failures[0].kind == "killed"
+    assert time.monotonic() - begin < 15
+    os.close(here)
+    os.close(there)
+
+
+def test_a_line_without_an_end_does_not_outlast_the_timeout() -> None:
+    here, there = os.pipe()
+    with subprocess.Popen([sys.executable, "-c", "while True: print('x' * 4096, end='')"], stdout=there) as process:
+        os.close(there)
+        begin = time.monotonic()
+        error = failure_of([(0, here, process)], timeout=1.0, terminate=True)
+        assert time.monotonic() - begin < 6
+    assert error.failures[0].kind == "silent"
+    os.close(here)
+
+
 def test_a_worker_without_a_process_can_close_its_connection() -> None:
     here, there = get_context("spawn").Pipe(duplex=False)
     there.close()

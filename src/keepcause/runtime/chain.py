@@ -19,10 +19,13 @@ from .describe import (
     BUILTIN,
     SITUATION,
     Node,
+    bases_of,
     builtin_base,
     cause_of,
     describe,
+    dict_of,
     frame_lines,
+    members_by_class,
     members_of,
     root_of,
     text_of,
@@ -187,7 +190,7 @@ def _annotate(exc: BaseException, node: Node, origin: str, trouble: str) -> None
         more.append("\n".join((f"{ELSEWHERE} ({origin}), most recent call last:", *frame_lines(node))))
     notes += [note for note in more if note not in notes]
     if notes:
-        vars(exc)["__notes__"] = notes
+        dict_of(exc)["__notes__"] = notes
 
 
 def _revive(node: Node, members: list[BaseException]) -> tuple[BaseException, str]:
@@ -198,14 +201,14 @@ def _revive(node: Node, members: list[BaseException]) -> tuple[BaseException, st
         return _stand_in(node, members, why), why
     inside, trouble = _unpacked(node.get("blob"))
     if node.get("whole") and type(inside) is cls:
-        vars(inside).pop("__notes__", None)
+        dict_of(inside).pop("__notes__", None)
         return inside, ""
-    odd = inside if isinstance(inside, dict) and not node.get("whole") else {}
+    odd = inside if type(inside) is dict and not node.get("whole") else {}
     try:
         args = [odd.get(place, _value(arg)) for place, arg in enumerate(node.get("args", ()))]
         state = {name: odd.get(name, _value(value)) for name, value in node.get("state", {}).items()}
-        exc = _bare(cls, args, members)
-        if isinstance(exc, Carried):
+        exc: Any = _bare(cls, args, members)
+        if issubclass(cls, Carried):
             exc._keepcause_restore(state)
         else:
             _restore(exc, state)
@@ -256,11 +259,12 @@ def _bare(cls: type[E], args: Sequence[Any], members: Sequence[BaseException]) -
 def _restore(exc: BaseException, state: dict[str, Any]) -> None:
     """Set attributes without running code of the class: built-in fields and slots as such, others in its dict."""
     for name, value in state.items():
-        found = next((vars(each)[name] for each in type(exc).__mro__ if name in vars(each)), None)
+        layers = map(members_by_class, bases_of(type(exc)))
+        found = next((members[name] for members in layers if name in members), None)
         if isinstance(found, types.GetSetDescriptorType | types.MemberDescriptorType):
             found.__set__(exc, value)
         else:
-            vars(exc)[name] = value
+            dict_of(exc)[name] = value
 
 
 def _stand_in(node: Node, members: list[BaseException], why: str) -> BaseException:

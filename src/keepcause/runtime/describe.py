@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import linecache
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from .plain import Shown, cut, is_big, is_plain, pickled, shortened, shown
+from .plain import Shown, all_shown, cut, is_a, is_big, is_plain, pickled, shortened, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +24,8 @@ NOTES: Final = 8
 """Notes kept of one exception: half of them the first, half the last."""
 NOTE: Final = 8_000
 """Characters kept of a note; it may hold the frames of an earlier process."""
+PARTS: Final = 1_000
+"""Arguments kept of one exception, and attributes."""
 BLOB: Final = 32_000
 """Bytes that one exception's arguments and attributes may take."""
 REPORT: Final = 60_000
@@ -30,6 +33,8 @@ REPORT: Final = 60_000
 
 _SQUEEZES: Final = ((FRAMES, 4_000, True), (10, 1_000, True), (4, 300, False), (2, 60, False))
 """Frames, characters a text, and whether arguments stay: what a chain that is too big is cut down to, step by step."""
+
+_PARTS: Final = {"args": "arguments", "state": "attributes"}
 
 S = TypeVar("S", str, bytes)
 
@@ -39,9 +44,10 @@ Node = dict[str, Any]
 `module`, `name`: its class. `base`: the nearest built-in class; `bases`: names of the classes before that one.
 `text`: its str. `args`, `state`: arguments and attributes; what isn't plain stands there as its text, and is in
 `blob`, pickled: place of the argument or name of the attribute -> value. With `whole` the blob is the exception
-itself. `lost`: names of arguments and attributes that could not be sent whole. `notes`. `frames`: (file, line,
-function, source). `skipped`: frames left out after the first half. `cause`, `context`, `members`: places in the list
-of nodes. `suppress`: the context is not shown. `omitted`: links left out before the next one.
+itself. `fields`: it is one of ours, which can't do without its `state`. `lost`: names of arguments and attributes that
+could not be sent whole. `notes`. `frames`: (file, line, function, source). `skipped`: frames left out after the first
+half. `cause`, `context`, `members`: places in the list of nodes. `suppress`: the context is not shown. `omitted`: links
+left out before the next one.
 """
 
 AS_TEXT: Final = "keepcause.text"
@@ -55,12 +61,16 @@ SITUATION: Final = frozenset(
 BUILTIN: Final[dict[type, str]] = {
     each: name for name, each in vars(builtins).items() if isinstance(each, type) and issubclass(each, BaseException)
 }
+_BUILTIN_IDS: Final = frozenset(map(id, BUILTIN))
 
 # Read at the C level, so that no class of the user's has a say in it.
 cause_of: Final = BaseException.__dict__["__cause__"].__get__
 context_of: Final = BaseException.__dict__["__context__"].__get__
 suppresses: Final = BaseException.__dict__["__suppress_context__"].__get__
 traceback_of: Final = BaseException.__dict__["__traceback__"].__get__
+dict_of: Final = BaseException.__dict__["__dict__"].__get__
+bases_of: Final = type.__dict__["__mro__"].__get__
+members_by_class: Final = type.__dict__["__dict__"].__get__
 module_of: Final = type.__dict__["__module__"].__get__
 name_of: Final = type.__dict__["__qualname__"].__get__
 members_of: Final = BaseExceptionGroup.__dict__["exceptions"].__get__
@@ -73,10 +83,10 @@ def text_of(exc: BaseException) -> str:
     """
     try:
         own = type(exc).__str__
-        if own is BaseException.__str__ and len(exc.args) == 1 and isinstance(exc.args[0], str):
+        if own is BaseException.__str__ and len(exc.args) == 1 and is_a(exc.args[0], str):
             return cut(exc.args[0])
         if (own is BaseException.__str__ or own is KeyError.__str__) and is_big(exc.args):
-            return shown(exc.args[0]) if len(exc.args) == 1 else f"({', '.join(map(shown, exc.args))})"
+            return shown(exc.args[0]) if len(exc.args) == 1 else all_shown(exc.args)
         return cut(str(exc))
     except KeyboardInterrupt:
         raise
@@ -92,10 +102,10 @@ def type_name(exc: BaseException) -> str:
 
 def builtin_base(cls: type) -> Any:
     """Return the nearest built-in exception class."""
-    for each in cls.__mro__:
-        if each in BUILTIN:
+    for each in bases_of(cls):
+        if id(each) in _BUILTIN_IDS:  # a metaclass may say how its classes are compared
             return each
-    raise TypeError(f"{cls.__qualname__} is not an exception class")
+    raise TypeError(f"{name_of(cls)} is not an exception class")
 
 
 def line_of(exc: BaseException) -> list[BaseException]:
@@ -203,17 +213,19 @@ def _node(exc: BaseException, limit: int | None, blobs: bool) -> Node:
     module, name = _names(cls)
     node: Node = {"module": module, "name": name, "base": BUILTIN[base], "text": text_of(exc)}
     try:
-        own = vars(exc)
+        own = dict_of(exc)
         if known := own.get("_keepcause_node"):
             node = {key: value for key, value in known.items() if blobs or key not in ("blob", "whole")}
         else:
             if cls is not base:
-                bases = [".".join(_names(each)) for each in cls.__mro__[1 : cls.__mro__.index(base)]]
-                node["bases"] = bases[:LINKS]
+                between = itertools.takewhile(lambda each: each is not base, bases_of(cls)[1 : LINKS + 1])
+                node["bases"] = [".".join(_names(each)) for each in between]
             node |= _payload(exc, base, limit, blobs)
         if "__notes__" in own:
             node["notes"] = _notes(own["__notes__"])
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         pass  # a class that won't be looked at: its name, text, frames and links still travel
     frames, skipped = _frames(traceback_of(exc))
     if frames:
@@ -226,16 +238,16 @@ def _node(exc: BaseException, limit: int | None, blobs: bool) -> Node:
 def _names(cls: type) -> tuple[str, str]:
     module, name = module_of(cls), name_of(cls)
     if type(module) is not str or type(name) is not str:
-        return str(module), str(name)
+        module, name = (each if type(each) is str else shown(each) for each in (module, name))
     return (module, name) if len(module) + len(name) <= 600 else (cut(module, 300), cut(name, 300))
 
 
-def _notes(notes: object) -> list[str]:
-    if not isinstance(notes, list | tuple):
+def _notes(notes: Any) -> list[str]:
+    if not is_a(notes, list | tuple):
         return [shown(notes)]
     if len(notes) > NOTES:
         notes = [*notes[: NOTES // 2], *notes[-NOTES // 2 :]]
-    return [cut(note, NOTE) if isinstance(note, str) else shown(note) for note in notes]
+    return [cut(note, NOTE) if is_a(note, str) else shown(note) for note in notes]
 
 
 def _frames(tb: TracebackType | None) -> tuple[list[tuple[str, int, str, str]], int]:
@@ -273,7 +285,7 @@ def _frame(code: CodeType, line: int, names: dict[str, Any]) -> tuple[str, int, 
 
 def _payload(exc: BaseException, base: Any, limit: int | None, blobs: bool) -> Node:
     """Return the node's `args`, `state`, `blob`, `whole` and `lost`."""
-    args, state = _parts(exc, base)
+    args, state, more = _bounded(*_parts(exc, base), limit)
     odd: dict[int | str, Any] = {place: value for place, value in enumerate(args) if not is_plain(value, limit)}
     odd |= {name: value for name, value in state.items() if not is_plain(value, limit)}
     payload: Node = {}
@@ -285,11 +297,27 @@ def _payload(exc: BaseException, base: Any, limit: int | None, blobs: bool) -> N
     if state:
         payload["state"] = state
     cls = type(exc)
-    if blobs and cls is not base and not hasattr(cls, "_keepcause_fields"):
+    ours = cls is not base and hasattr(cls, "_keepcause_fields")
+    if ours:
+        payload["fields"] = True
+    if blobs and cls is not base and not ours:
         own = cls.__reduce__ is not base.__reduce__ or cls.__reduce_ex__ is not object.__reduce_ex__
         if own and (blob := pickled(exc, limit)) is not None:
             return payload | {"blob": blob, "whole": True}
-    return payload | _odd_parts(odd, limit, blobs) if odd else payload
+    if odd:
+        payload |= _odd_parts(odd, limit, blobs)
+    return payload | {"lost": payload.get("lost", []) + more} if more else payload
+
+
+def _bounded(
+    args: Sequence[Any], state: dict[str, Any], limit: int | None
+) -> tuple[Sequence[Any], dict[str, Any], list[str]]:
+    """Return as many arguments and attributes as are kept, and how many are not, in words."""
+    if limit is None:
+        return args, state, []
+    more = {"arguments": len(args) - PARTS, "attributes": len(state) - PARTS}
+    words = [f"{count:,} more {what}" for what, count in more.items() if count > 0]
+    return args[:PARTS], dict(itertools.islice(state.items(), PARTS)) if len(state) > PARTS else state, words
 
 
 def _plain_form(value: Any, limit: int | None) -> Any:
@@ -337,4 +365,21 @@ def _squeezed(node: Node, frames: int, characters: int, arguments: bool) -> Node
     if len(kept) > frames:
         small["frames"] = [*kept[: frames // 2], *kept[-frames // 2 :]]
         small["skipped"] = node.get("skipped", 0) + len(kept) - frames
-    return small
+    return small if arguments else small | _few_parts(node, small["text"], characters)
+
+
+def _few_parts(node: Node, text: str, characters: int) -> Node:
+    """Return the arguments and attributes without which one that is squeezed most would not say what it said.
+
+    These are its text in place of big arguments, and the short ones of the fields of one of ours.
+    """
+    parts: Node = {}
+    if args := node.get("args"):
+        group = "members" in node and type(args[0]) is str
+        parts["args"] = args if is_plain(args, characters) else [cut(args[0], characters) if group else {AS_TEXT: text}]
+    if state := node.get("state"):
+        short = {name: cut(value, characters) if type(value) is str else value for name, value in state.items()}
+        kept = {name: value for name, value in short.items() if is_plain(value, characters * 2)}
+        parts["state"] = kept if "fields" in node else {}
+    lost = [what for name, what in _PARTS.items() if name in parts and parts[name] != node[name]]
+    return parts | {"lost": lost} if lost else parts

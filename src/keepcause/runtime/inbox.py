@@ -1,19 +1,27 @@
-"""What arrives from one worker, read without blocking; imports the standard library, chain and worker's protocol."""
+"""What arrives from one worker, read without blocking; imports chain, plain, worker's protocol."""
 
 from __future__ import annotations
 
 import json
 import os
+import pickle
+import struct
 import threading
 import time
 from multiprocessing.connection import wait
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .chain import from_json, load
-from .worker import PROTOCOL
+from .plain import shown
+from .worker import PROTOCOL, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 PATIENCE: Final = 0.1
 """Seconds that a message may take to arrive once it has begun, before the other workers get their turn."""
+AT_ONCE: Final = 4_096
+"""Bytes of a line that are read before it is asked again whether more are there."""
 
 Message = tuple[str, float, Any]
 """Kind, seconds since the epoch, data: a phase's name, a payload, or the exception that was sent."""
@@ -35,6 +43,10 @@ class Objects:
         """Return what can be waited for, None while a message is under way."""
         return self._conn if self._thread is None else None
 
+    def has_more(self) -> bool:
+        """Tell whether something has arrived, or is under way, that `take` has not returned yet."""
+        return self._thread is not None or _has_data(self._conn)
+
     def take(self) -> Message | None:
         """Return the next message, None if there is no whole one yet.
 
@@ -55,8 +67,7 @@ class Objects:
             raise self._error
         arrived = self._arrived
         if isinstance(arrived, tuple) and len(arrived) == 5 and type(arrived[0]) is str and arrived[0] == PROTOCOL:
-            _, kind, _, when, data = arrived
-            return kind, when, load(data) if kind == "failed" else data
+            return _message(arrived, load)
         return "ready", time.time(), arrived
 
     def _receive(self) -> None:
@@ -66,6 +77,8 @@ class Objects:
             self._error = EOFError(str(error))
         except Exception as error:
             self._error = error
+        except BaseException as error:  # an object may try to end the thread that rebuilds it
+            self._error = pickle.UnpicklingError(f"rebuilding it raised {one_line(error)}")
 
 
 class Lines:
@@ -84,15 +97,17 @@ class Lines:
         """Return what can be waited for."""
         return self._source
 
+    def has_more(self) -> bool:
+        """Tell whether something has arrived that `take` has not returned yet."""
+        return bool(wait([self._file], 0))
+
     def take(self) -> Message | None:
         """Return the next message, None if there is no whole line yet; raises EOFError at the end of the stream."""
+        limit = time.monotonic() + PATIENCE
         while not self._line.endswith(b"\n"):
-            if not wait([self._file], 0):
+            if time.monotonic() > limit or not self.has_more():
                 return None
-            byte = _read_byte(self._file)
-            if not byte:  # half a line of a killed worker is no message
-                raise EOFError
-            self._line += byte
+            self._read(_arrived(self._file))
         line = self._line.decode(errors="replace")
         self._line.clear()
         try:
@@ -101,8 +116,30 @@ class Lines:
             message = None
         if not isinstance(message, list) or len(message) != 5 or message[0] != PROTOCOL:
             return "ready", time.time(), line.rstrip("\n")
-        _, kind, _, when, data = message
-        return kind, when, from_json(data) if kind == "failed" else data
+        return _message(message, from_json)
+
+    def _read(self, count: int) -> None:
+        """Read up to so many bytes that are there, and none behind the end of a line."""
+        for _ in range(count):
+            byte = _read_byte(self._file)
+            if not byte:  # half a line of a killed worker is no message
+                raise EOFError
+            self._line += byte
+            if byte == b"\n":
+                break
+
+
+def _message(parts: Sequence[Any], load_error: Callable[[Any], BaseException]) -> Message:
+    """Return a message of the protocol, whatever made it; raises ValueError where it has not the protocol's form."""
+    _, kind, _, when, data = parts
+    if type(kind) is not str or type(when) not in (int, float):
+        raise ValueError(f"not a message of {PROTOCOL}: {shown(parts)}")
+    match kind:
+        case "failed":
+            data = load_error(data)
+        case "phase" if type(data) is not str:
+            data = shown(data)
+    return kind, when, data
 
 
 def _has_data(conn: Any) -> bool:
@@ -110,6 +147,18 @@ def _has_data(conn: Any) -> bool:
         return bool(conn.poll(0))
     except OSError as error:
         raise EOFError(str(error)) from error
+
+
+def _arrived(file: int) -> int:
+    """Return how many bytes can be read without waiting, 1 where that is not known."""
+    try:
+        import fcntl  # not on Windows
+        import termios
+
+        count: int = struct.unpack("i", fcntl.ioctl(file, termios.FIONREAD, bytes(4)))[0]
+    except (ImportError, OSError):
+        return 1
+    return max(1, min(count, AT_ONCE))
 
 
 def _read_byte(file: int) -> bytes:

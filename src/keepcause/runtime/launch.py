@@ -25,6 +25,8 @@ LAST_LINES: Final = 8
 """Lines of the innermost frames that the text of WorkersFailed shows of one cause."""
 MESSAGES: Final = 100
 """Messages taken from one worker before the others get their turn."""
+LAST_WORDS: Final = 2.0
+"""Seconds that are given to read what a process has written before its end; others may hold its connection open."""
 ENDING: Final = 2.0
 """Seconds that a process gets to end after SIGTERM, before SIGKILL."""
 
@@ -92,7 +94,8 @@ class WorkersFailed(Carried, RuntimeError):  # noqa: N818 - the name says which 
         rows = fields.pop("failures", ())
         pairs = itertools.zip_longest(rows, errors[: len(rows)])
         failures = [WorkerFailure(**{**row, "error": error}) for row, error in pairs]
-        super()._keepcause_restore({**fields, "failures": failures})
+        absent = {"ready": 0, "total": 0, "rank": None, "phase": None}
+        super()._keepcause_restore({**absent, **fields, "failures": failures})
 
 
 def wait_for_workers(
@@ -147,13 +150,15 @@ class _Worker:
         self.failure: WorkerFailure | None = None
         self.phase: str | None = None
         self.phase_time = 0.0
+        self.exit_time: float | None = None
 
     def handles(self) -> list[Any]:
         """Return what to wait for to learn more."""
         if self.settled:
             return []
         conn = None if self.closed else self.inbox.handle()
-        return [each for each in (conn, getattr(self.process, "sentinel", None)) if each is not None]
+        end = getattr(self.process, "sentinel", None) if self.exit_time is None else None
+        return [each for each in (conn, end) if each is not None]
 
     def look(self) -> None:
         """Take in what has arrived and whether the process has ended."""
@@ -163,15 +168,23 @@ class _Worker:
         # The process first: what it has written before its end is then all there to be read.
         exited, code = _exit_of(self.process)
         self._read()
-        if self.settled:
+        if self.settled or (exited and self._says_more()):
             return
         if exited:
-            noticed = time.time() if self.failure is None else self.failure.time
-            kind, what = _words_of(code)
-            self._fail(kind, f"{what} without a report" if kind == "exited" else what, noticed, exitcode=code)
+            self._fail_by_end(code)
         elif self.closed and self.failure is None:
             self._fail("closed", f"closed its connection without a report{', but still runs' if self.process else ''}")
             self.settled = self.process is None
+
+    def _says_more(self) -> bool:
+        """Tell whether a process that has ended may have written more than is read."""
+        if self.exit_time is None:
+            self.exit_time = time.monotonic()
+        try:
+            more = not self.closed and self.inbox.has_more()
+        except EOFError:
+            more = False
+        return more and time.monotonic() < self.exit_time + LAST_WORDS
 
     def _look_after(self) -> None:
         """Notice a worker that was ready and failed while others still start."""
@@ -212,9 +225,19 @@ class _Worker:
         self.failure = WorkerFailure(self.rank, kind, what, when, self.phase, age, **more)
         self.settled = True
 
+    def _fail_by_end(self, code: int | None) -> None:
+        noticed = time.time() if self.failure is None else self.failure.time
+        kind, what = _words_of(code)
+        self._fail(kind, f"{what} without a report" if kind == "exited" else what, noticed, exitcode=code)
+
     def give_up(self) -> None:
         """Count as failed what is not settled."""
-        if not self.settled and self.failure is None:
+        if self.settled or self.failure is not None:
+            return
+        exited, code = _exit_of(self.process)
+        if exited:
+            self._fail_by_end(code)
+        else:
             self._fail("silent", "gave no report" if self.phase else "never said anything")
 
 

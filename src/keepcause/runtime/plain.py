@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 TEXT: Final = 4_000
 """Characters kept of a text."""
@@ -62,6 +62,11 @@ def cut(text: str, limit: int = TEXT) -> str:
     return f"{text[: limit - tail]} ... [{len(text) - limit} characters left out] ... {text[-tail:]}"
 
 
+def is_a(value: Any, kinds: Any) -> bool:
+    """Tell whether a value is of these types without asking it: a proxy may answer for another, or raise."""
+    return issubclass(type(value), kinds)
+
+
 def shown(value: object) -> str:
     """Return a bounded repr; one that raises is named instead."""
     try:
@@ -72,19 +77,25 @@ def shown(value: object) -> str:
         return f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
 
 
+def all_shown(values: Sequence[object]) -> str:
+    """Return the bounded repr of a tuple's values, as many of them as are shown of a tuple."""
+    more = ", ..." if len(values) > _bounded.maxtuple else ""
+    return cut(f"({', '.join(map(shown, values[: _bounded.maxtuple]))}{more})")
+
+
 def is_big(value: object) -> bool:
     """Tell whether the value's text would have more than TEXT characters; looks no further than that."""
     left = TEXT
-    todo = [value]
+    todo: list[Any] = [value]
     while todo and left >= 0:
         each = todo.pop()
-        if isinstance(each, str | bytes | bytearray):
+        if is_a(each, str | bytes | bytearray):
             left -= len(each)
-        elif isinstance(each, list | tuple | set | frozenset | dict):
+        elif is_a(each, list | tuple | set | frozenset | dict):
             left -= 1 + len(each)
             if left >= 0:
                 todo += each
-                todo += each.values() if isinstance(each, dict) else ()
+                todo += each.values() if is_a(each, dict) else ()
     return left < 0
 
 
@@ -130,11 +141,11 @@ def as_plain(value: Any, depth: int = 0) -> Any:
     kind = type(value)
     if kind in _SCALARS and is_plain(value, None):
         return value
-    if depth < DEPTH and isinstance(value, list | tuple):
+    if depth < DEPTH and is_a(value, list | tuple):
         return [as_plain(each, depth + 1) for each in value]
-    if depth < DEPTH and isinstance(value, dict):
+    if depth < DEPTH and is_a(value, dict):
         return {key if type(key) is str else shown(key): as_plain(each, depth + 1) for key, each in value.items()}
-    if isinstance(value, str):
+    if is_a(value, str):
         return str.__str__(value)
     number = _number(value)
     return shown(value) if number is None else number
@@ -143,7 +154,7 @@ def as_plain(value: Any, depth: int = 0) -> Any:
 def _number(value: Any) -> int | float | None:
     """Return what a number of another library is, None for anything else."""
     try:
-        number = float(value) if isinstance(value, float) else operator.index(value)
+        number = float(value) if is_a(value, float) else operator.index(value)
     except Exception:
         return None
     return number if is_plain(number, None) else None
@@ -193,7 +204,7 @@ class _Pickler(pickle.Pickler):
 
     def persistent_id(self, value: Any) -> None:
         """Return None, which means that the value is pickled as usual; called for every object."""
-        if isinstance(value, str | bytes | bytearray) and len(value) > self._sink.left:
+        if is_a(value, str | bytes | bytearray) and len(value) > self._sink.left:
             raise _FullError
 
 
@@ -213,13 +224,13 @@ def shortened(value: Any, fits: Callable[[Any], bool]) -> Any:
     """Return the value if it fits, else as many items of a list or tuple as fit, else its text."""
     if fits(value):
         return value
-    if isinstance(value, list | tuple):
+    if is_a(value, list | tuple):
         count = min(len(value) // 2, ITEMS)
         while count and not fits(value[:count]):
             count //= 2
         if count:
             return value[:count]
-    return cut(value) if isinstance(value, str) else Shown(shown(value))
+    return cut(value) if is_a(value, str) else Shown(shown(value))
 
 
 class Unpickler(pickle.Unpickler):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from .chain import Carried, dump, to_json
 from .describe import text_of, type_name
-from .plain import as_plain, cut
+from .plain import as_plain, cut, is_a
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,6 +75,11 @@ class WorkerInitError(Carried, RuntimeError):
         self.context: dict[str, Any] = {**as_plain(context or {}), "rank": self.rank}
         if cause is not None:
             self.__cause__ = cause
+
+    def _keepcause_restore(self, fields: dict[str, Any]) -> None:
+        absent = dict.fromkeys(("rank", "local_rank", "phase", "device"))
+        context = {"context": {"rank": fields.get("rank")}}
+        super()._keepcause_restore({"message": "", **absent, **context, **fields})
 
     def __str__(self) -> str:
         line, _, rest = (self.message or "the worker failed to start").partition("\n")
@@ -140,7 +145,7 @@ class guard:  # noqa: N801 - used like contextlib's own managers
                 send(self.conn, "failed", self.rank, error)
             except Exception as problem:
                 error.add_note(f"This error could not be sent to the parent: {type(problem).__name__}: {problem}")
-        if error is not exc and not isinstance(exc, SystemExit | KeyboardInterrupt | GeneratorExit):
+        if error is not exc and not is_a(exc, SystemExit | KeyboardInterrupt | GeneratorExit):
             raise error from exc
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
@@ -175,14 +180,14 @@ class guard:  # noqa: N801 - used like contextlib's own managers
             send(self.conn, "ready", self.rank, payload)
         self._over = True
 
-    def _error(self, exc: BaseException) -> WorkerInitError:
+    def _error(self, exc: Any) -> WorkerInitError:
         here = {"host": socket.gethostname(), "pid": os.getpid()}
-        if isinstance(exc, WorkerInitError):
+        if is_a(exc, WorkerInitError):
             for name in ("rank", "local_rank", "phase", "device"):
                 if getattr(exc, name) is None:
                     setattr(exc, name, getattr(self, name))
             exc.context = {**here, **as_plain(self.context), **exc.context, "rank": exc.rank}
-            return exc
+            return exc  # type: ignore[no-any-return]
         return WorkerInitError(
             "the worker failed to start",
             rank=self.rank,
