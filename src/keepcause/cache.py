@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-FOLDER = ".keepcause_cache"
 _KEPT = 30 * 24 * 3600
 """For how many seconds a record that nobody asks for is kept."""
 _GRAIN = 2 * 10**9

@@ -12,7 +12,7 @@ from keepcause import cache
 from keepcause.commands import CommandError, session
 from keepcause.commands.inputs import inputs
 from keepcause.lint.checked import Trouble
-from keepcause.lint.files import program_root
+from keepcause.lint.files import CACHE_FOLDER, program_root
 from keepcause.lint.finding import Safety
 from keepcause.report.text import counted, shown_path
 
@@ -28,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     session.add_options(parser)
     parser.add_argument("-o", "--output-file", type=Path, metavar="FILE", help="write the findings to a file")
     parser.add_argument("-e", "--exit-zero", action="store_true", help="end with exit code 0 also where there are some")
-    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help=f"keep what was found in DIR, not {cache.FOLDER}")
+    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help=f"keep what was found in DIR, not {CACHE_FOLDER}")
     parser.add_argument("-n", "--no-cache", action="store_true", help="check every file anew and keep nothing")
     parser.add_argument("-v", "--verbose", action="store_true", help="say of each file why it was not looked into")
     instead = parser.add_mutually_exclusive_group()
@@ -79,7 +79,7 @@ def _cache_folder(named: Path | None) -> Path | None:
     None where a link stands in its place: it may have come with the checked code, and lead anywhere.
     """
     if named is None:
-        folder = program_root(Path.cwd() / "_") / cache.FOLDER
+        folder = program_root(Path.cwd() / "_") / CACHE_FOLDER
         return None if folder.is_symlink() else folder
     try:
         cache.check_folder(named)

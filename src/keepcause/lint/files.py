@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     LeftOut = Callable[[str], bool]
 
 ROOT_MARKS = (".git", "pyproject.toml", "setup.cfg", "setup.py")
-SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__", ".keepcause_cache"})
+CACHE_FOLDER = ".keepcause_cache"
+SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__", CACHE_FOLDER})
 """Folders that are never walked."""
 _TEST_PARTS = frozenset({"test", "tests", "testing", "test_utils", "benchmark", "benchmarks"})
 _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
