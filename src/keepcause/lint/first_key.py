@@ -53,9 +53,9 @@ def first_key(node: ast.Raise, source: Source) -> FirstKey | None:
             if _NO_KEY.search(key):
                 continue
             other = absent_from(key, test)
-            if other is not None and not is_fixed(other):
+            if other is not None and not is_fixed(other, source):
                 return _absent(key, other, test, loop, check, source)
-        if _compares_shapes(test, names):
+        if _compares_shapes(test, names, source):
             return FirstKey(names, None)
     return None
 
@@ -95,12 +95,14 @@ def _unfolded(check: ast.If, node: ast.Raise, loop: ast.For, source: Source) -> 
     return check.test
 
 
-def _compares_shapes(test: ast.expr, names: frozenset[str]) -> bool:
+def _compares_shapes(test: ast.expr, names: frozenset[str], source: Source) -> bool:
     """Whether two values differ of which one is a shape, and one depends on the round."""
     differ = [
         found
         for found in ast.walk(test)
-        if isinstance(found, ast.Compare) and isinstance(found.ops[0], ast.NotEq) and not is_fixed(found.comparators[0])
+        if isinstance(found, ast.Compare)
+        and isinstance(found.ops[0], ast.NotEq)
+        and not is_fixed(found.comparators[0], source)
     ]
     return any(shapes(each) and names & {n.id for n in ast.walk(each) if isinstance(n, ast.Name)} for each in differ)
 

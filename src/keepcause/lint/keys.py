@@ -193,7 +193,7 @@ def difference(one: ast.expr, other: ast.expr, source: Source) -> Keys:
             return Keys("missing", one.lineno)
         case Side.CHECKPOINT, Side.MODEL:
             return Keys("unexpected", one.lineno)
-    if any(found is None and is_fixed(node) for node, found in zip((one, other), sides, strict=True)):
+    if any(found is None and is_fixed(node, source) for node, found in zip((one, other), sides, strict=True)):
         return Keys("", one.lineno)
     unknown = [ast.unparse(node) for node, found in zip((one, other), sides, strict=True) if found is None]
     if not unknown:
@@ -203,14 +203,22 @@ def difference(one: ast.expr, other: ast.expr, source: Source) -> Keys:
     return Keys("", one.lineno, hint)
 
 
-def is_fixed(node: ast.expr) -> bool:
+def is_fixed(node: ast.expr, source: Source) -> bool:
     """Whether these are the program's own choices: a display, a constant by its name, a dataclass's fields."""
     match node:
         case ast.Call(func=ast.Name(id=name), args=[inner]) if name in _SAME_KEYS:
-            return is_fixed(inner)
+            return is_fixed(inner, source)
         case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name.isupper() or name == "__dataclass_fields__"
+            return name.isupper() or name == "__dataclass_fields__" or _is_written_out(_value(node, source))
     return isinstance(node, ast.Tuple | ast.List | ast.Set | ast.Dict | ast.Constant)
+
+
+def _is_written_out(value: ast.expr | None) -> bool:
+    """Whether this is a display of constants; an empty one may be filled later."""
+    match value:
+        case ast.Tuple(elts=each) | ast.List(elts=each) | ast.Set(elts=each) | ast.Dict(keys=each):
+            return bool(each) and all(isinstance(one, ast.Constant) for one in each)
+    return False
 
 
 def side(node: ast.expr, source: Source, depth: int = _DEEPEST) -> Side | None:

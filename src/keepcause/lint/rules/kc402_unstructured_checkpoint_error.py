@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _PATHS = ("checkpoint_path", "ckpt_path", "checkpoint_dir", "ckpt_dir", "weights_path", "path", "filename", "self.path")
 _STEPS = ("checkpoint_step", "step", "global_step", "iteration")
 _LISTED = re.compile(r"missing|unexpected|mismatch|conflict")
+_NO_KEYS = re.compile(r"_(?:step|rank|file|path|dir|folder)s?$")
 _CHECKPOINT = re.compile(r"checkpoint|ckpt|state_dict|weights", re.IGNORECASE)
 _LOADING = re.compile(r"(?<![a-zA-Z])(?<!after_)(?:re)?load|Load|LOAD|restore|Restore|RESTORE")
 _WEIGHTS = re.compile(r"checkpoint|ckpt|state_?dict|weight", re.IGNORECASE)
@@ -122,9 +123,10 @@ class UnstructuredCheckpointError(Rule):
         if not isinstance(node.exc, ast.Call) or source.scopes.qualified(node.exc.func) is None:
             return
         shown = [_Shown(value, base, keys(base, source)) for value, base in _values(node.exc)]
-        if any(each.keys is not None and (each.keys.field or each.keys.unknown) for each in shown) or (
+        listed = [each for each in shown if not _NO_KEYS.search(each.name)]
+        if any(each.keys is not None and (each.keys.field or each.keys.unknown) for each in listed) or (
             _is_about_checkpoints(node, source)
-            and any(_LISTED.search(each.name) and not is_text(each.base, source) for each in shown)
+            and any(_LISTED.search(each.name) and not is_text(each.base, source) for each in listed)
         ):
             finding = self.found(node, source, _fix(node, shown, source), f"{self.message}{_lacks(shown, source)}")
             yield replace(finding, note="; ".join(_misnamed(shown)))
