@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from keepcause.lint import cause
 from keepcause.lint.rule import Rule, Where
 from keepcause.lint.screen import may_raise_from_none
+from keepcause.lint.swallowed import is_swallowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,7 @@ class RaiseFromNone(Rule):
 
     Finds `raise ... from None` inside an exception handler, in code that runs while a worker process, actor or rank
     starts, or while its parent waits for it to be ready. Exceptions that steer the program, such as `StopIteration` and
-    `CancelledError`, are left alone.
+    `CancelledError`, are left alone, and those that a `try` around the raise catches and drops.
 
     ## Why it is bad
 
@@ -88,6 +89,7 @@ class RaiseFromNone(Rule):
                     caught is not None
                     and not cause.is_control_flow(node, source)
                     and not cause.guards_an_import(caught.innermost, source)
+                    and not is_swallowed(node, source)
                 ):
                     noticed = cause.symptom(caught.innermost)
                     message = f"{self.message}; `{noticed}` is {cause.ONLY_A_SYMPTOM}" if noticed else ""

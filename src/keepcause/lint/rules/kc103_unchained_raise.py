@@ -7,9 +7,10 @@ import re
 from typing import TYPE_CHECKING
 
 from keepcause.lint import cause
-from keepcause.lint.handler import inside, last_name, maker
+from keepcause.lint.handler import caught_names, inside, last_name, maker
 from keepcause.lint.rule import Rule, Where
 from keepcause.lint.screen import may_handle
+from keepcause.lint.swallowed import is_swallowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,8 @@ class UnchainedRaise(Rule):
     Finds `raise New(...)` without `from` inside an exception handler, in code that runs while a worker process, actor
     or rank starts, or while its parent waits for it to be ready. Left alone are the caught exception itself, exceptions
     that come from elsewhere and may have a cause of their own, those that steer the program (`StopIteration`,
-    `CancelledError`, `SystemExit`), and guards around an optional import.
+    `CancelledError`, `SystemExit`) or that a `try` around the raise catches and drops, what is raised since a queue is
+    `Empty`, and guards around an optional import.
 
     ## Why it is bad
 
@@ -97,6 +99,8 @@ class UnchainedRaise(Rule):
                     and not cause.is_control_flow(node, source)
                     and not _exits(raised, source)
                     and not cause.guards_an_import(caught.innermost, source)
+                    and caught_names(caught.innermost) != ["Empty"]
+                    and not is_swallowed(node, source)
                 ):
                     yield self.found(node, source, cause.chain(node, caught, source))
 

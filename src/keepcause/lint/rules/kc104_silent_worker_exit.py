@@ -12,6 +12,7 @@ from keepcause.lint.finding import Grade
 from keepcause.lint.handler import caught_names, inside, last_name, maker
 from keepcause.lint.rule import Rule, Where
 from keepcause.lint.screen import may_handle, may_handle_in_function
+from keepcause.lint.swallowed import logs_traceback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,9 +40,10 @@ _HANDS_ON = re.compile(r"send\w*|put(?:_nowait)?|set_exception|set_result|write|
 _LOGS = re.compile(r"debug|info|warn(?:ing)?|error|critical|fatal|exception|log\w*|print\w*|write")
 _SHOWS = frozenset({"str", "repr", "type", "isinstance", "format", "getattr", "hasattr"})
 _CLEANS_UP = re.compile(
-    r"_*(?:a?close|shutdown|shut_down|terminate|kill|join|stop|unlink|remove|rmtree|clean|clear|destroy|release|cancel"
-    r"|flush|disconnect|deregister|unregister|del|exit|finalize|send|put|wait|teardown)\w*"
+    r"_*(?:a?close|shutdown|shut_down|terminate|kill|stop|unlink|remove|rmtree|clean|clear|destroy|release|cancel"
+    r"|flush|disconnect|deregister|unregister|delete|finalize|teardown)\w*"
 )
+_COMES_LAST = re.compile(r"_*(?:exit|join|del|send|put|wait)\w*")
 _ENDS_THE_WORKER = "ends the worker"
 _ENDS_THE_FUNCTION = "ends the function"
 
@@ -55,7 +57,7 @@ class SilentWorkerExit(Rule):
     or that such a function calls, if they end the worker or the function (`sys.exit`, `os._exit`, `return`, or nothing
     behind them) and neither raise nor hand the exception to anyone: over a connection, a queue or a future, into a
     file, an attribute or a call. A handler that logs the traceback is reported with `--evidence possible` only; one
-    that returns a value is not, as it tells the caller.
+    that returns a value is not, as it tells the caller, nor is one that cleans up.
 
     ## Why it is bad
 
@@ -143,7 +145,7 @@ class SilentWorkerExit(Rule):
             caught = f"except {ast.unparse(node.type)}" if node.type else "except"
             message = f"`{caught}` {end} {self.message}"
             finding = self.found_at_head(node, source, "only the program knows a way to its parent", message)
-            at_best = Grade.POSSIBLE if _logs_traceback(node, source) else Grade.SURE
+            at_best = Grade.POSSIBLE if logs_traceback(node, source) else Grade.SURE
             yield replace(finding, as_last=end != _ENDS_THE_WORKER, at_best=at_best)
 
 
@@ -175,7 +177,7 @@ def _step_of(tried: ast.Try | ast.TryStar, parents: Parents) -> ast.AST | None:
     child: ast.AST = tried
     while (up := parents.get(child)) is not None:
         if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
-            return up
+            return None if _CLEANS_UP.fullmatch(up.name) else up
         if isinstance(up, ast.For | ast.AsyncFor | ast.While | ast.ExceptHandler):
             return None
         if isinstance(up, ast.Try | ast.TryStar) and child in up.finalbody:
@@ -187,7 +189,7 @@ def _step_of(tried: ast.Try | ast.TryStar, parents: Parents) -> ast.AST | None:
 def _cleans_up(statement: ast.stmt) -> bool:
     match statement:
         case ast.Expr(value=ast.Call(func=func) | ast.Await(value=ast.Call(func=func))):
-            return _CLEANS_UP.fullmatch(last_name(func)) is not None
+            return any(pattern.fullmatch(last_name(func)) for pattern in (_CLEANS_UP, _COMES_LAST))
         case ast.If(body=body, orelse=orelse):
             return all(map(_cleans_up, (*body, *orelse)))
     return isinstance(statement, ast.Pass | ast.Delete) or _is_constant(statement)
@@ -266,22 +268,6 @@ def _spelled(node: ast.expr) -> tuple[str, ...]:
 def _meanings(node: ast.expr, source: Source) -> tuple[str, ...]:
     """What `node` says, and what it means."""
     return (*_spelled(node), *source.scopes.references(node))
-
-
-def _logs_traceback(node: ast.ExceptHandler, source: Source) -> bool:
-    for inner in inside(node):
-        if not isinstance(inner, ast.Call):
-            continue
-        keywords = {keyword.arg: keyword.value for keyword in inner.keywords}
-        shown = keywords.get("exc_info")
-        if shown is not None and not (isinstance(shown, ast.Constant) and not shown.value):
-            return True
-        if last_name(inner.func) == "exception" or any(
-            reference.startswith("traceback.") or reference == "sys.excepthook"
-            for reference in source.scopes.references(inner.func)
-        ):
-            return True
-    return False
 
 
 def _is_log(func: ast.expr) -> bool:
