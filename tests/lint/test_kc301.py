@@ -113,6 +113,21 @@ def test_only_what_a_worker_that_starts_raises_is_found() -> None:
     assert codes_at(RAISED, "KC301") == [(1, "KC301")]
 
 
+@pytest.mark.parametrize(
+    ("parent", "found"),
+    [
+        ("def start(rank):\n    multiprocessing.Process(target=print).start()\n    ", []),
+        ("def start(rank):\n    server.wait_until_ready()\n    ", []),
+        ("def wait_until_ready(rank):\n    ", []),
+        ("def start(rank):\n    multiprocessing.Process(target=run).start()\n\ndef run(rank):\n    ", [1]),
+    ],
+)
+def test_what_a_parent_raises_is_not_pickled(parent: str, found: list[int]) -> None:
+    classes, _, _ = RAISED.partition("def init_worker")
+    code = f"{classes}import multiprocessing\n\n\n{parent}raise StartError(rank, 'no device')\n"
+    assert [line for line, _ in codes_at(code, "KC301")] == found
+
+
 def test_a_class_is_reported_once() -> None:
     assert codes_at(RAISED, "KC301", "KC309") == [(1, "KC301"), (6, "KC309")]
 

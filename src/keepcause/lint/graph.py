@@ -10,7 +10,7 @@ from keepcause.lint import startup
 from keepcause.lint.finding import LAUNCH_SITE, Grade, Step, WorkerInit
 from keepcause.lint.options import Declared
 from keepcause.lint.resolve import Located, Resolver, is_constructor, last_name
-from keepcause.lint.roots import ACTOR_START, BOOT_HOOK, PROCESS_RUN, Roots
+from keepcause.lint.roots import ACTOR_START, BOOT_HOOK, PROCESS_RUN, STARTS, WAITS, Roots
 from keepcause.lint.summary import Class
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Graph:
         self._declared = declared or Declared()
         self.resolver = Resolver(program)
         self.roots = Roots(self.resolver)
-        self._verdicts: dict[tuple[str, int, int, int], Verdict] = {}
+        self._verdicts: dict[tuple[str, int, int, int, bool], Verdict] = {}
         self._callers: dict[tuple[str, int], tuple[Caller, ...]] = {}
 
     def evidence(self, path: str, line: int, at: int = 0, least: Grade = Grade.LIKELY) -> WorkerInit | None:
@@ -90,12 +90,12 @@ class Graph:
         return None
 
     def raised(self, path: str, qualname: str, least: Grade = Grade.LIKELY) -> WorkerInit | None:
-        """The best evidence that the exception class `qualname` of `path` is raised on a worker-init path."""
+        """The best evidence that a worker may raise the exception class `qualname` of `path` as it starts."""
         raised = self.resolver.class_of(path, qualname)
         found: list[WorkerInit] = []
         for raiser in self._raisers(Located(path, raised)) if raised else ():
             evidence = self.evidence(raiser.path, raiser.function.line, raiser.line, least)
-            if evidence is not None and raised is not None:
+            if evidence is not None and raised is not None and not _is_of_a_parent(evidence):
                 step = Step(qualname, path, raised.line, f"raised at line {raiser.line} of {raiser.path}")
                 found.append(WorkerInit(evidence.grade, (*evidence.path, step)))
         return min(found, key=lambda evidence: (evidence.grade.doubt, len(evidence.path)), default=None)
@@ -141,7 +141,9 @@ class Graph:
         return serves or len(self._files_that_may_call(path, function)) > _MOST_FILES_OF_A_STEP
 
     def _child_steps(self, path: str, function: Function, at: int) -> tuple[Step, ...]:
-        """The launch site, where there is one, and the function, if its line `at` runs in a worker."""
+        """The launch site, where there is one, and the function, if its line `at` runs in a worker that starts."""
+        if function.body.serves_at(at):
+            return ()
         for launcher, site in self.roots.launches(path, function):
             root = Step(site.how, launcher, site.line, LAUNCH_SITE)
             return root, Step(function.qualname, path, function.line, "launch target")
@@ -164,16 +166,18 @@ class Graph:
     def verdict(self, path: str, function: Function, budget: int = _DEEPEST, at: int = 0) -> Verdict:
         """The shortest worker-init path to `function` that is at most `budget` calls long, or what there is instead.
 
-        Line `at` of the function is what counts, where one is given: before it starts workers, that is no evidence.
+        Line `at` of the function is what counts, where one is given: before it starts workers, or where it serves,
+        that is no evidence.
         """
         starts = self.roots.sites(path, function)
         later = starts[0].line if starts and 0 < at < starts[0].line else 0
-        key = (path, function.line, budget, later)
+        serving = at > 0 and function.body.serves_at(at)
+        key = (path, function.line, budget, later, serving)
         if key not in self._verdicts:
-            self._verdicts[key] = self._decide(path, function, budget, later)
+            self._verdicts[key] = self._decide(path, function, budget, later, serving=serving)
         return self._verdicts[key]
 
-    def _decide(self, path: str, function: Function, budget: int, later: int) -> Verdict:
+    def _decide(self, path: str, function: Function, budget: int, later: int, *, serving: bool) -> Verdict:
         mark = function.mark or self._declared.mark(self.program.module_name(path), function.qualname)
         if mark:
             depth = 0 if mark == "worker-init" else None
@@ -181,6 +185,8 @@ class Graph:
         cut = self.roots.cut(path, function)
         if cut:
             return Verdict(path, function, None, cut, final=True)
+        if serving and not startup.is_startup(function.name):
+            return Verdict(path, function, None, "it serves in a loop there", final=True)
         if root := self._root(path, function, later):
             return root
         if startup.SERVING_NAME.fullmatch(function.name):
@@ -223,8 +229,8 @@ class Graph:
     def _root(self, path: str, function: Function, later: int) -> Verdict | None:
         sites = self.roots.sites(path, function)
         if sites and not later:
-            return Verdict(path, function, 0, f"starts workers: {sites[0].how} at line {sites[0].line}")
-        if why := self.roots.named(path, function) or self.roots.driving(function):
+            return Verdict(path, function, 0, f"{STARTS}: {sites[0].how} at line {sites[0].line}")
+        if why := self.roots.named(path, function) or self.roots.driving(path, function):
             return Verdict(path, function, 0, why)
         for launcher, site in self.roots.launches(path, function) if function.line else ():
             step = Step(site.how, launcher, site.line, LAUNCH_SITE)
@@ -259,7 +265,14 @@ class Graph:
                     if last_name(call.reference) in names and self.resolver.runs(candidate, call.reference, target)
                 ]
                 if lines:
-                    yield Caller(candidate, caller, max(lines))
+                    starting = [line for line in lines if not caller.body.serves_at(line)]
+                    yield Caller(candidate, caller, max(starting or lines))
+
+
+def _is_of_a_parent(evidence: WorkerInit) -> bool:
+    """Whether the path begins in a process that starts workers or waits for them, which pickles no error of its own."""
+    root = evidence.path[0]
+    return root.why.startswith((STARTS, WAITS)) or startup.WAITING_NAME.fullmatch(last_name(root.function)) is not None
 
 
 def _steps(verdict: Verdict) -> Iterator[Step]:

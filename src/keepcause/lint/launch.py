@@ -41,7 +41,7 @@ _SPAWN = re.compile(
 )
 _LOADER = re.compile(r"torch\.utils\.data(?:\.\w+)*\.DataLoader")
 _ACTOR = re.compile(r"ray\.(?:actor\.)?remote\b")
-_THREAD = re.compile(r"threading\.Thread")
+THREAD = "threading.Thread"
 _LITERAL = rb"(?:\[[^\[\]\"'#]*+\]|\"[^\"\\\n]*+\"|'[^'\\\n]*+'|\d++|None)\s*+[,)]"
 _KEYWORDS = tuple(
     re.compile(rb"%s%s=(?!=)%s(?!%s)" % (word, BETWEEN, BETWEEN, _LITERAL))
@@ -148,7 +148,7 @@ def recognise(call: ast.Call, references: References, source: Source) -> Iterato
         by = () if any(map(PROCESS.fullmatch, called)) else called
         presumed = isinstance(call.func, ast.Attribute) and call.func.attr.endswith("Process")
         yield Launch(how, _targets(keywords["target"], references), line, by=by, presumed=presumed)
-    elif "target" in keywords and any(map(_THREAD.fullmatch, called)) and _is_waited_for(call, source):
+    elif "target" in keywords and THREAD in called and _is_waited_for(call, source):
         target = keywords["target"]
         yield Launch(f"Thread(target={_text(target)}), waited for", _targets(target, references), line)
     if "initializer" in keywords and _is_pool(call.func, called):

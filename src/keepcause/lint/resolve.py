@@ -184,7 +184,7 @@ class Resolver:
         """Whether a class, or one that it inherits from, is called like a worker or what drives one."""
         assert isinstance(owner.what, Class)
         names = (owner.what.qualname, *self.base_names(owner))
-        return any(startup.WORKER_CLASS.fullmatch(last_name(name)) for name in names)
+        return launch.THREAD not in names and any(startup.WORKER_CLASS.fullmatch(last_name(name)) for name in names)
 
     def is_actor(self, owner: Located) -> bool:
         """Whether a class is a ray actor, or is called like one that is made an actor elsewhere."""

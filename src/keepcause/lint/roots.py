@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 BOOT_HOOK = "boot hook"
 ACTOR_START = "start-up method of a ray actor"
 PROCESS_RUN = "run() of a Process class"
+STARTS = "starts workers"
+WAITS = "waits for readiness"
 
 
 class Roots:
@@ -68,6 +70,14 @@ class Roots:
         sites = [site for made in built if isinstance(made.what, Function) for site in made.what.body.launches]
         return any(site.presumed or not site.by for site in sites)
 
+    def _starts_thread(self, path: str, method: str) -> bool:
+        """Whether the program shows that `method` belongs to a thread, or makes one and no process."""
+        owners = self.resolver.resolve(path, method.rpartition(".")[0])
+        if any(isinstance(owner.what, Class) and launch.THREAD in self.resolver.base_names(owner) for owner in owners):
+            return True
+        bodies = [found.what.body for found in self.resolver.resolve(path, method) if isinstance(found.what, Function)]
+        return any(not body.launches and any(call.reference == launch.THREAD for call in body.calls) for body in bodies)
+
     def named(self, path: str, function: Function) -> str:
         """Why `function` belongs to start-up by its name, its class or its decorators."""
         name = function.name
@@ -90,18 +100,18 @@ class Roots:
             return BOOT_HOOK
         return ""
 
-    def driving(self, function: Function) -> str:
+    def driving(self, path: str, function: Function) -> str:
         """Why `function` is a parent that starts workers or waits for them, by the methods that it calls."""
         for call in function.body.calls:
             owner, _, name = call.reference.rpartition(".")
             if startup.WAITING_NAME.fullmatch(name):
-                return f"waits for readiness: {name}() at line {call.line}"
+                return f"{WAITS}: {name}() at line {call.line}"
             scope = owner.removesuffix("()")
             is_own = scope.startswith(":") and f":{function.qualname}.".startswith(f"{scope}.")
             if is_own or call.reference.startswith(f":{function.owner}()"):
                 continue
             worker = scope.rpartition(".")[2].lstrip(":")
             starts = startup.DRIVING_NAME.fullmatch(name) or startup.WORKER_STARTUP_NAME.fullmatch(name)
-            if starts and startup.WORKER_CLASS.fullmatch(worker):
-                return f"starts workers: {worker}.{name}() at line {call.line}"
+            if starts and startup.WORKER_CLASS.fullmatch(worker) and not self._starts_thread(path, call.reference):
+                return f"{STARTS}: {worker}.{name}() at line {call.line}"
         return ""

@@ -9,7 +9,7 @@ STARTUP_NAME = re.compile(
         init(?:ialize)?_(?:device|worker|process|executor|process_group|distributed)s?
       | \w*wait\w*ready\w*
       | load_weights
-      | ready | (?:on_)?startup
+      | (?:on_)?startup
     )""",
     re.VERBOSE,
 )
@@ -21,9 +21,17 @@ WAITING_NAME = re.compile(rf"_*{WAITING}\w*")
 """Names of what waits until something is ready: who calls it is a parent at start-up."""
 
 WORKER_STARTUP_NAME = re.compile(
-    r"_*(?:init_\w+|initiali[sz]e\w*|wait_(?:for|until)_\w+|load_\w*model\w*|\w*start_?up\w*|boot\w*)"
+    r"""_*(?:
+        init_\w+ | initiali[sz]e\w* | load_\w*model\w* | \w*start_?up\w* | boot\w* | ready
+      | wait_(?:for|until)_(?:\w+_)?(?:
+            (?:start|launch|init|boot|regist|connect|health|server|addr|model)\w*
+          | workers? | actors? | replicas? | engines? | masters? | leaders? | peers? | ports? | clusters?
+          | ready | up | alive | live | online | available | running | loaded
+        )
+    )""",
+    re.VERBOSE,
 )
-"""Names that mean start-up in a class that is a worker, an executor or an actor."""
+"""Names that mean start-up in a class that is a worker, an executor or an actor; elsewhere `ready` asks a question."""
 
 DRIVING_NAME = re.compile(
     r"_*(?:start(?:_(?:up|workers?|actors?|process(?:es)?|training|replicas?))?|launch_\w+|spawn_\w+)"
@@ -66,3 +74,8 @@ SERVING_NAME = re.compile(
     re.VERBOSE,
 )
 """Names of what runs per request, per step, at the end or as a language protocol: a path ends there."""
+
+
+def is_startup(name: str) -> bool:
+    """Whether a function is one of start-up by its name, if only in the right class."""
+    return any(pattern.fullmatch(name) for pattern in (STARTUP_NAME, WAITING_NAME, WORKER_STARTUP_NAME))

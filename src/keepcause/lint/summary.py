@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from keepcause.lint import launch
 from keepcause.lint.binding import Kind
 from keepcause.lint.nesting import Nesting
+from keepcause.lint.serving import serves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,12 +47,21 @@ class Body:
 
     Lambdas and comprehensions belong to the function around them; nested functions stand for themselves. `raises` names
     exception classes. `gives` is `generator` or `asynchronous generator` where that is what a call gives, else empty.
+    `loops` are the first and last lines of those in which it serves, once it has started.
     """
 
     calls: tuple[Call, ...] = ()
     launches: tuple[Launch, ...] = ()
     raises: tuple[Call, ...] = ()
     gives: str = ""
+    loops: tuple[tuple[int, int], ...] = ()
+
+    def serves_at(self, line: int) -> bool:
+        """Whether `line` is in a loop that serves and starts no workers."""
+        return any(
+            first <= line <= last and not any(first <= site.line <= last for site in self.launches)
+            for first, last in self.loops
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,7 +248,7 @@ class _Reader:
     def _sort(self, nodes: Iterable[ast.AST]) -> None:
         for node in nodes:
             match node:
-                case ast.Call() | ast.Raise() | ast.Yield() | ast.YieldFrom():
+                case ast.Call() | ast.Raise() | ast.Yield() | ast.YieldFrom() | ast.While():
                     self._own.setdefault(_home(self.scopes.of[node]), []).append(node)
                 case ast.Assign(targets=targets):
                     for target in targets:
@@ -298,7 +308,8 @@ class _Reader:
                 if self._may_launch:
                     launches += launch.recognise(call, lambda node: self._followed(node, assigned), self.source)
         raises = self._raises(own, assigned) if line != MODULE else ()
-        return Body(tuple(dict.fromkeys(calls)), tuple(launches), tuple(raises), _gives(scope.node, own))
+        loops = [(each.lineno, each.end_lineno or 0) for each in own if isinstance(each, ast.While) and serves(each)]
+        return Body(tuple(dict.fromkeys(calls)), tuple(launches), tuple(raises), _gives(scope.node, own), tuple(loops))
 
     def _raises(self, own: Iterable[ast.AST], assigned: Assigned) -> Iterator[Call]:
         """The classes that are raised, be it an instance or the class itself."""

@@ -23,7 +23,7 @@ class ExceptionNotPicklable(PicklableRule):
     Finds exception classes whose instances do not survive a round trip through pickle, if they are raised in code that
     runs while a worker starts: their constructor needs more than `args` holds, or arguments by keyword; they hold a
     lock, a lambda, a generator, a socket or an open file; they are frozen dataclasses, or defined inside of a function.
-    A class with a base class in another file is not judged.
+    A class with a base class in another file is not judged, nor what the parent itself raises.
 
     ## Why it is bad
 

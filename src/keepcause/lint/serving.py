@@ -1,0 +1,69 @@
+"""The loops in which a process serves once it has started; standard library only."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from keepcause.lint.handler import SCOPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_UNTIL = re.compile(r"(?i)stop|shut_?down|exit|quit|terminat|kill")
+_WHILE = re.compile(r"(?i)running")
+
+
+def serves(loop: ast.While) -> bool:
+    """Whether `loop` runs until the process is told to end; one that ends with what it tried for does not."""
+    ways_out = list(_ways_out(loop.body))
+    if isinstance(loop.test, ast.Constant) and loop.test.value:
+        return not ways_out
+    conditions = loop.test.values if isinstance(loop.test, ast.BoolOp) else [loop.test]
+    return any(map(_asks_to_go_on, conditions)) and not (
+        any(isinstance(way, ast.Return) and way.value is not None for way in ways_out)
+        or any(way in ways_out for way in _always_run(loop.body))
+    )
+
+
+def _asks_to_go_on(condition: ast.expr) -> bool:
+    match condition:
+        case ast.UnaryOp(op=ast.Not(), operand=asked):
+            return _UNTIL.search(_asked(asked)) is not None
+    return _WHILE.search(_asked(condition)) is not None
+
+
+def _asked(node: ast.expr) -> str:
+    """The dotted name that is asked, or called without arguments; empty for anything else."""
+    if isinstance(node, ast.Call) and not node.args and not node.keywords:
+        node = node.func
+    root = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return ast.unparse(node) if isinstance(root, ast.Name) else ""
+
+
+def _ways_out(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Every `break` of the loop with this body, and every `return` in it."""
+    pending: list[tuple[ast.AST, bool]] = [(statement, True) for statement in body]
+    while pending:
+        node, may_break = pending.pop()
+        if isinstance(node, ast.Return) or (isinstance(node, ast.Break) and may_break):
+            yield node
+        if not isinstance(node, SCOPES):
+            may_break = may_break and not isinstance(node, _LOOPS)
+            pending += [(child, may_break) for child in ast.iter_child_nodes(node)]
+
+
+def _always_run(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run under no other condition than that nothing fails before."""
+    for statement in body:
+        match statement:
+            case ast.Try(body=inner, orelse=last):
+                yield from _always_run([*inner, *last])
+            case ast.With(body=inner) | ast.AsyncWith(body=inner):
+                yield from _always_run(inner)
+            case _:
+                yield statement
