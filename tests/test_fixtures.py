@@ -9,18 +9,16 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from keepcause.codemod.apply import Repair, repair
+from keepcause.codemod.apply import Repair, repair_file
 from keepcause.lint.checked import FileReport
 from keepcause.lint.engine import Engine, Settings
 from keepcause.lint.finding import Safety
 from keepcause.lint.rule import all_rules
-from keepcause.lint.source import Source
 
 if TYPE_CHECKING:
     from keepcause.lint.finding import Finding
@@ -53,9 +51,7 @@ class Checked:
 
     def repaired(self, allowed: frozenset[Safety]) -> Repair:
         """The file after its fixes, as `keepcause fix` makes them."""
-        source = Source(self.report.data, str(self.path))
-        relint = partial(self._engine.findings, self.path)
-        return repair(source, self.report.findings, allowed=allowed, relint=relint)
+        return repair_file(self.report, self._engine, allowed)
 
 
 def expectations(data: bytes) -> list[tuple[int, str, str]]:

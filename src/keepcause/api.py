@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, AnyStr, Generic, Literal, TypedDict
@@ -12,7 +11,7 @@ from keepcause.config.layers import Layers
 from keepcause.lint.checked import Trouble
 from keepcause.lint.finding import Finding
 from keepcause.lint.rule import structured_codes
-from keepcause.lint.source import Source, SourceError, decode, detect_encoding
+from keepcause.lint.source import SourceError, decode, detect_encoding
 from keepcause.run import Run
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias, Unpack
 
     from keepcause.codemod.apply import Repair
+    from keepcause.lint.checked import FileReport
     from keepcause.lint.engine import Engine
 
     Texts: TypeAlias = "list[str] | tuple[str, ...]"
@@ -92,7 +92,7 @@ def lint_source(
     Raises SourceError where the source may hold a finding and is no Python, ConfigError where the configuration can't
     be used, ValueError and TypeError for options that there are not.
     """
-    return _Text(source, filename, options).findings()
+    return list(_Text(source, filename, options).report().findings)
 
 
 def lint_paths(paths: Iterable[str | os.PathLike[str]], **options: Unpack[Options]) -> LintResult:
@@ -151,30 +151,27 @@ class _Text:
         self.unsafe_fixes = bool(layers.at(self.path.parent)["unsafe-fixes"])
         self.engine: Engine = Run(layers, {self.path: self.data}).engine(self.path)
 
-    def findings(self) -> list[Finding]:
+    def report(self) -> FileReport:
         """What the engine finds; raises SourceError."""
         report = self.engine.check(self.path)
         if isinstance(report, Trouble):
             raise SourceError(report.reason, report.line)
-        return list(report.findings)
+        return report
 
     def repaired(self) -> Repair:
         """What becomes of the findings; raises SourceError, and ModuleNotFoundError without LibCST."""
         try:
-            from keepcause.codemod.apply import Repair, allowed_fixes, repair
+            from keepcause.codemod.apply import Repair, allowed_fixes, repair_file
         except ModuleNotFoundError as error:
             if error.name != "libcst":
                 raise
             reason = "keepcause.fix_source needs LibCST: pip install 'keepcause[fix]'"
             raise ModuleNotFoundError(reason, name=error.name) from error
-        allowed = allowed_fixes(unsafe=self.unsafe_fixes, codes=self._more)
-        relint = functools.partial(self.engine.findings, self.path)
-        findings = self.findings()
-        if not findings:
+        report = self.report()
+        if not report.findings:
             return Repair(self.data, (), (), ())
         try:
-            source = Source(self.data, str(self.path))
-            return repair(source, findings, allowed=allowed, relint=relint)
+            return repair_file(report, self.engine, allowed_fixes(unsafe=self.unsafe_fixes, codes=self._more))
         except RecursionError as error:
             raise SourceError("nested too deeply to be repaired") from error
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from keepcause.codemod.apply import repair
+from keepcause.codemod.apply import repair_file
 from keepcause.lint.checked import FileReport
 from keepcause.lint.engine import Engine, Settings
 from keepcause.lint.finding import Grade, Safety
 from keepcause.lint.rule import all_rules
-from keepcause.lint.source import Source
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,12 +100,7 @@ def repaired(folder: Path, data: bytes) -> bytes:
     engine = Engine(Settings(codes=ALL))
     report = engine.check(path)
     assert isinstance(report, FileReport), report
-    return repair(
-        Source(data, str(path)),
-        report.findings,
-        allowed=frozenset({Safety.SAFE}),
-        relint=partial(engine.findings, path),
-    ).data
+    return repair_file(report, engine, frozenset({Safety.SAFE})).data
 
 
 @pytest.mark.parametrize(

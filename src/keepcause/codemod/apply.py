@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from keepcause.codemod.edits import Located, Part, cut, locate, render
@@ -12,10 +13,12 @@ from keepcause.codemod.splice import Splice, spliced
 from keepcause.codemod.verify import RefusedError, check_findings, check_text, lines_of, slot, statements
 from keepcause.lint.finding import EditKind, Finding, Safety
 from keepcause.lint.rule import structured_codes
+from keepcause.lint.source import Source
 
 if TYPE_CHECKING:
+    from keepcause.lint.checked import FileReport
+    from keepcause.lint.engine import Engine
     from keepcause.lint.finding import Edit, Span
-    from keepcause.lint.source import Source
 
 Relint: TypeAlias = Callable[[bytes], Sequence[Finding]]
 """The findings of a changed file, found as those of the original were."""
@@ -55,6 +58,12 @@ class Repair:
         """The findings that `data` still has, by position, each with the reason in `no_fix`."""
         found = [replace(item.finding, no_fix=item.reason) for item in (*self.left, *self.failed)]
         return tuple(sorted(found, key=lambda finding: (finding.span, finding.code)))
+
+
+def repair_file(report: FileReport, engine: Engine, allowed: Allowed) -> Repair:
+    """As `repair`, for a file that `engine` has checked, and checks again as it is repaired."""
+    source = Source(report.data, str(report.path))
+    return repair(source, report.findings, allowed=allowed, relint=partial(engine.findings, report.path))
 
 
 def repair(source: Source, findings: Sequence[Finding], *, allowed: Allowed, relint: Relint) -> Repair:

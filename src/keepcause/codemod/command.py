@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
-from keepcause.codemod.apply import allowed_fixes, repair
+from keepcause.codemod.apply import allowed_fixes, repair_file
 from keepcause.config.layers import Layers
+from keepcause.lint.checked import Trouble
 from keepcause.lint.engine import Engine, Settings
 from keepcause.lint.rule import structured_codes
-from keepcause.lint.source import Source, SourceError
 
 if TYPE_CHECKING:
     import argparse
@@ -41,14 +41,11 @@ class KeepCause(CodemodCommand):
         path = Path(self.context.filename)
         layers = _layers(self._more)
         engine = _engine(layers.settings(path))
+        report = engine.check(path)
+        if isinstance(report, Trouble):
+            raise SkipFile(str(report))
         unsafe = self._unsafe_fixes or layers.at(path.parent)["unsafe-fixes"]
-        allowed = allowed_fixes(unsafe=unsafe, codes=self._more)
-        try:
-            source = Source(path.read_bytes(), str(path))
-            found = engine.findings(path, source.data)
-        except SourceError as error:
-            raise SkipFile(f"{path}: {error.reason}") from error
-        result = repair(source, found, allowed=allowed, relint=functools.partial(engine.findings, path))
+        result = repair_file(report, engine, allowed_fixes(unsafe=unsafe, codes=self._more))
         for left in result.remaining:
             self.warn(f"{path}:{left.span.line}: {left.code} is left: {left.no_fix}")
         return _Exact(tree, result.data)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepcause.codemod.apply import repair
+from keepcause.codemod.apply import repair_file
 from keepcause.codemod.dependency import NAME, is_declared
 from keepcause.lint.checked import FileReport
 from keepcause.lint.files import program_root
 from keepcause.lint.finding import EditKind
-from keepcause.lint.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,9 +34,7 @@ class Outcome:
 
     def add(self, engine: Engine, report: FileReport) -> bytes:
         """Repair one file's findings in memory; returns its new bytes."""
-        source = Source(report.data, str(report.path))
-        relint = partial(engine.findings, report.path)
-        result = repair(source, report.findings, allowed=self._allowed, relint=relint)
+        result = repair_file(report, engine, self._allowed)
         if result.applied:
             self.repaired[report.path] = Counter(finding.code for finding in result.applied)
         edits = [edit for finding in result.applied if finding.fix for edit in finding.fix.edits]
