@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from keepcause.lint.binding import Kind
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
 from keepcause.lint.handler import SCOPES, caught_names, last_name, maker
+from keepcause.lint.meant import MEANT, is_meant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,6 +123,8 @@ def chain(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:
     doubt = next(filter(None, (_doubt(value, caught, source) for value in values)), "")
     if doubt and node.cause is None:
         doubt = "it may have a cause already"
+    if node.cause is not None and is_meant(node, handler, source):
+        doubt = MEANT
     if _has_traceback_text(node.exc, source):
         doubt = "its text has the traceback already, perhaps since the cause does not pickle"
     title = f"Raise from the caught exception: `from {name}`"
@@ -133,9 +136,12 @@ def unhide(node: ast.Raise, source: Source) -> Fix:
     assert node.exc is not None
     title = "Drop `from None`"
     new = all(_is_new(value, source) for value in outcomes(node.exc))
+    doubt = "" if new else "which erases a cause that it may have"
+    if is_meant(node, None, source):
+        doubt = MEANT
     return Fix(
-        Safety.SAFE if new else Safety.UNSAFE,
-        title if new else f"{title} (which erases a cause that it may have)",
+        Safety.UNSAFE if doubt else Safety.SAFE,
+        f"{title} ({doubt})" if doubt else title,
         (Edit(EditKind.DROP_CAUSE, source.span(node)),),
     )
 
@@ -168,7 +174,10 @@ def _raise_again(node: ast.Raise, caught: Caught, source: Source) -> Fix:
         kind, title = EditKind.DROP_CAUSE, "Raise it with its cause: drop `from None`"
     else:
         kind, title = EditKind.RERAISE, "Raise the caught exception as it is: `raise`"
-    return Fix(Safety.SAFE, title, (Edit(kind, source.span(node)),))
+    edits = (Edit(kind, source.span(node)),)
+    if is_meant(node, caught.innermost, source):
+        return Fix(Safety.UNSAFE, f"{title} ({MEANT})", edits)
+    return Fix(Safety.SAFE, title, edits)
 
 
 def _handler_of(raised: ast.expr, caught: Caught) -> ast.ExceptHandler | None:

@@ -82,9 +82,11 @@ def _at_site(shown: Shown, value: Lazy, doubt: str, source: Source) -> Fix | str
 
 
 def _way(node: ast.expr, value: Lazy, source: Source) -> str:
-    """How a list is made of `node`, as an Edit names it."""
+    """How a list is made of `node`, as an Edit names it: a generator expression becomes a list comprehension."""
+    if isinstance(node, ast.GeneratorExp):
+        return "display"
     if value.is_async:
-        return "display" if isinstance(node, ast.GeneratorExp) else "async"
+        return "async"
     return "call" if source.scopes.is_builtin("list", node) else "display"
 
 

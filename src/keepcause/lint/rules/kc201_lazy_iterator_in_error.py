@@ -47,7 +47,7 @@ class LazyIteratorInError(LazyRule):
         names = sorted(saved)
         unknown = [name for name in names if name not in KNOWN]
         if unknown:
-            raise KeyError(f"unknown: {list(name for name in unknown)}")
+            raise KeyError(f"unknown: {[name for name in unknown]}")
     ```
 
     ## Fix safety

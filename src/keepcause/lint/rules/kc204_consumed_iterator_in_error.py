@@ -48,7 +48,7 @@ class ConsumedIteratorInError(LazyRule):
     ```python
     def check(saved):
         names = sorted(saved)
-        missing = list(name for name in names if name not in KNOWN)
+        missing = [name for name in names if name not in KNOWN]
         if any(name in NEEDED for name in missing):
             raise KeyError(f"missing: {list(missing)}")
     ```
