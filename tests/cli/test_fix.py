@@ -13,6 +13,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -274,6 +276,20 @@ def test_structured_is_asked_for(project: Path, keepcause: Run) -> None:
     assert (project / "worker.py").read_text() == STRUCTURED
     assert keepcause("fix", "--structured", "--ignore", "KC4", "--diff").stderr == "KC101: 1 can be repaired, 0 left\n"
     assert "KC401" not in keepcause("check").stdout
+
+
+@pytest.mark.parametrize("condition", ["if TYPE_CHECKING:", "try:"])
+def test_structured_where_the_class_is_imported_under_a_condition(
+    project: Path, keepcause: Run, condition: str
+) -> None:
+    """What type checkers see alone, or what may be missing, can't be raised."""
+    more = "\nexcept ImportError:\n    pass" if condition == "try:" else ""
+    text = f"{condition}\n    from keepcause import WorkerInitError{more}\n\n\n{STRUCTURED}"
+    (project / "worker.py").write_text(text)
+    done = keepcause("fix", "--structured", "--select=KC401", "-q", "--output-format=concise")
+    assert (done.returncode, (project / "worker.py").read_text()) == (1, text)
+    done = keepcause("fix", "--structured", "--select=KC401")
+    assert "  1 left: `WorkerInitError` is imported only under a condition\n" in done.stdout
 
 
 def test_structured_as_configured(project: Path, keepcause: Run) -> None:

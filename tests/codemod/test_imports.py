@@ -6,25 +6,29 @@ import ast
 
 import pytest
 
-from keepcause.codemod.imports import imported
+from keepcause.codemod.imports import added_import
 from keepcause.codemod.verify import RefusedError
 from keepcause.lint.source import Source
+from keepcause.lint.structured import class_name
 
 USE = "\n\ndef start(rank):\n    raise RuntimeError\n"
 
 
-def place(head: str, module: str = "keepcause", name: str = "WorkerInitError", use: str = USE) -> tuple[str, str]:
-    """The name to use and the head of the file with its import."""
-    source = Source((head + use).encode(), "src/vllm/v1/worker.py")
-    at = next(node for node in ast.walk(source.tree) if isinstance(node, ast.Raise))
-    result = imported(source, module, name, at, own={"vllm"})
-    if result.splice is None:
-        return result.name, head
-    start, end, text = result.splice
+def parsed(text: str) -> tuple[Source, ast.Raise]:
+    """A file of a project, and the raise in it."""
+    source = Source(text.encode(), "src/vllm/v1/worker.py")
+    (at,) = (node for node in ast.walk(source.tree) if isinstance(node, ast.Raise))
+    return source, at
+
+
+def place(head: str, module: str = "keepcause", use: str = USE) -> str:
+    """The head of the file with its import."""
+    source, at = parsed(head + use)
+    start, end, text = added_import(source, f"{module}:WorkerInitError", at, own={"vllm"})
     changed = source.text[:start] + text + source.text[end:]
     ast.parse(changed)
     assert changed.endswith(use)
-    return result.name, changed.removesuffix(use)
+    return changed.removesuffix(use)
 
 
 @pytest.mark.parametrize(
@@ -124,13 +128,13 @@ def place(head: str, module: str = "keepcause", name: str = "WorkerInitError", u
     ],
 )
 def test_a_line_of_its_own(head: str, expected: str) -> None:
-    assert place(head) == ("WorkerInitError", expected)
+    assert place(head) == expected
 
 
 def test_a_project_of_its_own_errors() -> None:
     head = "import os\n\nimport ray\n\nfrom vllm.config import x\nfrom vllm.utils import y\n"
     expected = head.replace("from vllm.utils", "from vllm.errors import WorkerInitError\nfrom vllm.utils")
-    assert place(head, "vllm.errors") == ("WorkerInitError", expected)
+    assert place(head, "vllm.errors") == expected
 
 
 @pytest.mark.parametrize(
@@ -151,8 +155,7 @@ def test_a_project_of_its_own_errors() -> None:
 def test_files_without_imports(use: str, expected: str) -> None:
     source = Source(use.encode())
     at = next(node for node in ast.walk(source.tree) if isinstance(node, ast.Raise))
-    splice = imported(source, "keepcause", "WorkerInitError", at).splice
-    assert splice is not None
+    splice = added_import(source, "keepcause:WorkerInitError", at)
     assert source.text[: splice[0]] + splice[2] + source.text[splice[1] :] == expected
 
 
@@ -189,7 +192,7 @@ def test_files_without_imports(use: str, expected: str) -> None:
     ],
 )
 def test_an_import_that_is_there_already(head: str, expected: str) -> None:
-    assert place(head) == ("WorkerInitError", expected)
+    assert place(head) == expected
 
 
 @pytest.mark.parametrize(
@@ -201,13 +204,17 @@ def test_an_import_that_is_there_already(head: str, expected: str) -> None:
     ],
 )
 def test_nothing_twice(head: str, name: str) -> None:
-    assert place(head) == (name, head)
+    source, at = parsed(head + USE)
+    assert class_name("keepcause:WorkerInitError", at, source) == (name, ())
+    with pytest.raises(RefusedError, match=f"`{name}` is imported already"):
+        place(head)
 
 
 def test_a_relative_import_counts() -> None:
     head = "from ..errors import WorkerInitError\n"
-    assert place(head, "vllm.errors") == ("WorkerInitError", head)
-    assert place("from ..errors import A\n", "vllm.errors")[1] == "from ..errors import A, WorkerInitError\n"
+    source, at = parsed(head + USE)
+    assert class_name("vllm.errors:WorkerInitError", at, source) == ("WorkerInitError", ())
+    assert place("from ..errors import A\n", "vllm.errors") == "from ..errors import A, WorkerInitError\n"
 
 
 @pytest.mark.parametrize(

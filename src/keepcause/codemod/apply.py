@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from keepcause.codemod.edits import Located, Part, cut, locate, render
-from keepcause.codemod.imports import imported, own_packages
+from keepcause.codemod.imports import added_import, own_packages
 from keepcause.codemod.splice import Splice, spliced
 from keepcause.codemod.verify import RefusedError, check_findings, check_text, lines_of, slot, statements
 from keepcause.lint.finding import EditKind, Finding, Safety
@@ -152,12 +152,9 @@ class _Pass:
         if self._imports.keys() - {edit.text}:
             raise RefusedError("another fix changes the imports")
         if edit.text not in self._imports:
-            module, _, name = edit.text.partition(":")
             at = self._statements[edit.statement]
-            splice = imported(self._source, module, name, at, own=own_packages(self._source.path)).splice
-            if splice is None:
-                raise RefusedError(f"`{name}` is imported already")
-            self._imports[edit.text] = splice
+            own = own_packages(self._source.path)
+            self._imports[edit.text] = added_import(self._source, edit.text, at, own=own)
 
     def _locate(self, edit: Edit) -> Located:
         statement = self._statements.get(edit.statement)

@@ -14,9 +14,8 @@ import libcst as cst
 
 from keepcause.codemod.edits import between_and_behind, cut, restored
 from keepcause.codemod.verify import RefusedError
-from keepcause.lint.binding import Kind
 from keepcause.lint.source import NEWLINE
-from keepcause.lint.structured import means
+from keepcause.lint.structured import imported_as, means
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -30,42 +29,24 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _FUTURE, _STANDARD, _INSTALLED, _OWN, _RELATIVE = range(5)
 
 
-@dataclass(frozen=True)
-class Imported:
-    """What a name is called in the file, and the change that imports it; none where it is imported already."""
+def added_import(source: Source, reference: str, at: ast.AST, *, own: Collection[str] = ()) -> Splice:
+    """The change that imports `module:Name` for use at the node `at`.
 
-    name: str
-    splice: Splice | None = None
-
-
-def imported(
-    source: Source,
-    module: str,
-    name: str,
-    at: ast.AST,
-    *,
-    own: Collection[str] = (),
-) -> Imported:
-    """Import `name` from `module` for use at the node `at`.
-
-    `own` are the project's own top-level packages. Raises RefusedError where `name` means something else in the file
-    already.
+    `own` are the project's own top-level packages. Raises RefusedError where the name means something else in the file
+    already, or is imported there.
     """
+    if found := imported_as(reference, at, source):
+        local, always = found
+        raise RefusedError(f"`{local}` is imported {'already' if always else 'only under a condition'}")
+    module, _, name = reference.partition(":")
     scopes = source.scopes
-    wanted = f"{module}.{name}"
-    for local, bindings in scopes.module.bindings.items():
-        same = [each for each in bindings if each.kind is Kind.IMPORT and means(source, each.target, wanted)]
-        if same and len(same) == len(bindings) and scopes.lookup(local, scopes.of[at]) is bindings:
-            if source.parents[source.statement(same[0].node)] is not source.tree:
-                raise RefusedError(f"`{local}` is imported only under a condition")
-            return Imported(local)
     if name in scopes.names_in(scopes.module):
         raise RefusedError(f"`{name}` means something else in this file")
     leading = _leading(source, at)
     for node in leading:
         if isinstance(node, ast.ImportFrom) and _imports_from(source, node, module):
-            return Imported(name, _extended(source, node, name))
-    return Imported(name, _new_line(source, leading, module, f"from {module} import {name}", own))
+            return _extended(source, node, name)
+    return _new_line(source, leading, module, f"from {module} import {name}", own)
 
 
 def own_packages(path: str) -> tuple[str, ...]:

@@ -88,13 +88,23 @@ def _comes_before(place: ast.AST, node: ast.Raise, source: Source) -> bool:
 
 def class_name(reference: str, node: ast.Raise, source: Source) -> tuple[str, tuple[Edit, ...]]:
     """What the class `module:Name` is called where `node` raises, and the edit that imports it, if it takes one."""
-    module, _, name = reference.partition(":")
-    scopes = source.scopes
+    found = imported_as(reference, node, source)
+    if found is not None and found[1]:
+        return found[0], ()
+    return reference.partition(":")[2], (Edit(EditKind.ADD_IMPORT, source.span(node), (), reference),)
+
+
+def imported_as(reference: str, at: ast.AST, source: Source) -> tuple[str, bool] | None:
+    """What the module calls `module:Name` where `at` stands, and whether it is imported under no condition.
+
+    None where it is not imported, or the name may mean something else there.
+    """
+    wanted, scopes = reference.replace(":", "."), source.scopes
     for local, bindings in scopes.module.bindings.items():
-        imports = [b for b in bindings if b.kind is Kind.IMPORT and means(source, b.target, f"{module}.{name}")]
-        if imports and len(imports) == len(bindings) and scopes.lookup(local, scopes.of[node]) is bindings:
-            return local, ()
-    return name, (Edit(EditKind.ADD_IMPORT, source.span(node), (), reference),)
+        imports = [b.node for b in bindings if b.kind is Kind.IMPORT and means(source, b.target, wanted)]
+        if imports and len(imports) == len(bindings) and scopes.lookup(local, scopes.of[at]) is bindings:
+            return local, any(source.parents[node] is source.tree for node in imports)
+    return None
 
 
 def means(source: Source, reference: str, wanted: str) -> bool:
