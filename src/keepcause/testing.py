@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .runtime.describe import line_of, text_of, type_name
+from .runtime.describe import line_of, raised_at, text_of, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +127,5 @@ def _named(exc: BaseException) -> str:
 
 def _place(exc: BaseException) -> str:
     """Return where the exception was raised, as far as known."""
-    tb = exc.__traceback__
-    while tb is not None and tb.tb_next is not None:
-        tb = tb.tb_next
+    tb = raised_at(exc)
     return "" if tb is None else f" ({tb.tb_frame.f_code.co_filename}:{tb.tb_lineno})"

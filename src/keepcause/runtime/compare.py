@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from .describe import root_of, text_of, type_name
+from .describe import raised_at, root_of, text_of, type_name
 from .findings import Findings, ShapeConflict, TypeConflict
 from .metadata import WHOLE, ShardFile, inspect, paused_gc
 from .plain import cut
@@ -84,9 +84,7 @@ def _compare(state_dict: Mapping[str, Any], path: Any, rank: int, planner: Any, 
 def said(exc: BaseException) -> str:
     """Return an exception's type and text, the place where it was raised, and its root cause, bounded."""
     text = f"{type_name(exc)}: {text_of(exc)}"
-    tb = exc.__traceback__
-    while tb is not None and tb.tb_next is not None:
-        tb = tb.tb_next
+    tb = raised_at(exc)
     if tb is not None:
         code = tb.tb_frame.f_code
         text = f"{cut(text, 1_000)} (in {code.co_name}, {code.co_filename}:{tb.tb_lineno})"

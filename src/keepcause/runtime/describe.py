@@ -137,6 +137,14 @@ def root_of(exc: BaseException) -> BaseException:
     return root
 
 
+def raised_at(exc: BaseException) -> TracebackType | None:
+    """Return the innermost entry of an exception's traceback; None where it has no traceback."""
+    tb: TracebackType | None = traceback_of(exc)
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    return tb
+
+
 def describe(exc: BaseException, encode: Callable[[list[Node]], S], *, whole: bool = False, blobs: bool = True) -> S:
     """Encode an exception and its chain, the outermost first, in about REPORT characters or bytes.
 
