@@ -123,10 +123,7 @@ def chain(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:
     doubt = next(filter(None, (_doubt(value, caught, source) for value in values)), "")
     if doubt and node.cause is None:
         doubt = "it may have a cause already"
-    if node.cause is not None and is_meant(node, handler, source):
-        doubt = MEANT
-    if _has_traceback_text(node.exc, source):
-        doubt = "its text has the traceback already, perhaps since the cause does not pickle"
+    doubt = _intention(node, handler, source) or doubt
     title = f"Raise from the caught exception: `from {name}`"
     return Fix(Safety.UNSAFE if doubt else Safety.SAFE, f"{title} ({doubt})" if doubt else title, tuple(edits))
 
@@ -136,14 +133,20 @@ def unhide(node: ast.Raise, source: Source) -> Fix:
     assert node.exc is not None
     title = "Drop `from None`"
     new = all(_is_new(value, source) for value in outcomes(node.exc))
-    doubt = "" if new else "which erases a cause that it may have"
-    if is_meant(node, None, source):
-        doubt = MEANT
+    doubt = _intention(node, None, source) or ("" if new else "which erases a cause that it may have")
     return Fix(
         Safety.UNSAFE if doubt else Safety.SAFE,
         f"{title} ({doubt})" if doubt else title,
         (Edit(EditKind.DROP_CAUSE, source.span(node)),),
     )
+
+
+def _intention(node: ast.Raise, handler: ast.ExceptHandler | None, source: Source) -> str:
+    """Why the author may not want the traceback to show more than the text; empty where nothing tells of that."""
+    assert node.exc is not None
+    if _has_traceback_text(node.exc, source):
+        return "its text has the traceback already, perhaps since the cause does not pickle"
+    return MEANT if node.cause is not None and is_meant(node, handler, source) else ""
 
 
 def is_unchained(node: ast.Raise, caught: Caught, source: Source) -> bool:
@@ -174,10 +177,9 @@ def _raise_again(node: ast.Raise, caught: Caught, source: Source) -> Fix:
         kind, title = EditKind.DROP_CAUSE, "Raise it with its cause: drop `from None`"
     else:
         kind, title = EditKind.RERAISE, "Raise the caught exception as it is: `raise`"
-    edits = (Edit(kind, source.span(node)),)
-    if is_meant(node, caught.innermost, source):
-        return Fix(Safety.UNSAFE, f"{title} ({MEANT})", edits)
-    return Fix(Safety.SAFE, title, edits)
+    doubt = _intention(node, caught.innermost, source)
+    safety = Safety.UNSAFE if doubt else Safety.SAFE
+    return Fix(safety, f"{title} ({doubt})" if doubt else title, (Edit(kind, source.span(node)),))
 
 
 def _handler_of(raised: ast.expr, caught: Caught) -> ast.ExceptHandler | None:
@@ -289,8 +291,10 @@ def _doubt(value: ast.expr, caught: Caught, source: Source) -> str:
     `from None` has erased a stored exception's cause already; what is left to fear is that it is the caught exception
     itself.
     """
-    if _is_new(value, source) or _handler_of(value, caught) is not None:
+    if _is_new(value, source):
         return ""
+    if _handler_of(value, caught) is not None:
+        return "it was caught before what would be its cause"
     if isinstance(value, ast.Call):
         return "this call may return the caught exception itself"
     if isinstance(value, ast.Name):
