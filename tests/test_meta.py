@@ -219,8 +219,7 @@ def test_the_readme_names_the_targets_of_make() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     named = set(re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.M))
-    assert named <= targets
-    assert {"test", "test-wheel", "docs"} <= named
+    assert named == targets - {"clean"}
 
 
 def test_safety_is_told_in_the_words_of_the_table() -> None:
