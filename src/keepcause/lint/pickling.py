@@ -31,6 +31,8 @@ _UNPICKLABLE = {
     "sqlite3.connect": "a connection",
 }
 _REDUCE = ("__reduce_ex__", "__reduce__")
+_AS_ITS_BASE = "as its base"
+_AS_EXCEPTIONS_DO = "as exceptions do"
 _NUMBER_FORMATS = "bcdeEfFgGnoxX%"
 
 
@@ -39,9 +41,8 @@ def fault(node: ast.ClassDef, source: Source) -> str:
     family = construct.lineage(node, source)
     if family is None or f":{source.scopes.inside[family.classes[0]].qualname}" in _with_reducer(source):
         return ""
-    reduce = family.method(*_REDUCE)
-    made_by = _reduction(reduce, family, source) if reduce is not None else None
-    if reduce is not None and made_by is None:
+    made_by = _made_by(family, source)
+    if made_by is None:
         return ""
     if construct.is_local(node, source):
         return "it is defined inside of a function, where pickle does not find it"
@@ -70,20 +71,30 @@ def _with_reducer(source: Source) -> frozenset[str]:
     )
 
 
+def _made_by(family: Lineage, source: Source) -> Count | str | None:
+    """How many arguments `__reduce__` gives the class; a text where it does as exceptions do; else None."""
+    for owner in family.classes:
+        reduce = Lineage((owner,), family.builtin).method(*_REDUCE)
+        made_by = _reduction(reduce, family, source) if reduce is not None else _AS_ITS_BASE
+        if made_by != _AS_ITS_BASE:
+            return made_by
+    return _AS_EXCEPTIONS_DO
+
+
 def _reduction(reduce: Function, family: Lineage, source: Source) -> Count | str | None:
-    """How many arguments `__reduce__` gives the class; "inherited" where it does as its base; else None."""
+    """As `_made_by`, for one `__reduce__`, which may leave it to that of the class's base."""
     returned = [node.value for node in ast.walk(reduce) if isinstance(node, ast.Return) and node.value is not None]
     if len(returned) != 1:
         return None
     match returned[0]:
         case ast.Call(func=ast.Attribute(attr="__reduce__" | "__reduce_ex__", value=behind)):
             builtin = isinstance(behind, ast.Name) and source.scopes.qualified(behind) == f"builtins.{behind.id}"
-            return "inherited" if builtin or isinstance(behind, ast.Call) else None
+            return _AS_EXCEPTIONS_DO if builtin else _AS_ITS_BASE if isinstance(behind, ast.Call) else None
         case ast.Tuple(elts=[made_by, ast.Tuple(elts=arguments)]) if _is_own_class(made_by, family, source):
             starred = any(isinstance(argument, ast.Starred) for argument in arguments)
             return None if starred else Count(len(arguments), len(arguments))
         case ast.Tuple(elts=[made_by, ast.Attribute(attr="args"), *_]) if _is_own_class(made_by, family, source):
-            return "inherited"
+            return _AS_EXCEPTIONS_DO
     return None
 
 

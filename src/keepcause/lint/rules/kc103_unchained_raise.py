@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _RAISE = re.compile(rb"raise(?:[ \t\f]|\\\n)*+[^\s;#\\]")
 _EXITS = ("SystemExit", "KeyboardInterrupt")
+_NOTHING_THERE = frozenset({"Empty", "StopIteration", "StopAsyncIteration"})
+"""What says that there is nothing more, and never why."""
 _STOPS = re.compile(r"_*Stop[A-Z]\w*(?<!Error)")
 """Exceptions that tell a loop to end, as StopIteration does."""
 
@@ -34,7 +36,7 @@ class UnchainedRaise(Rule):
     or rank starts, or while its parent waits for it to be ready. Left alone are the caught exception itself, exceptions
     that come from elsewhere and may have a cause of their own, those that steer the program (`StopIteration`,
     `CancelledError`, `SystemExit`) or that a `try` around the raise catches and drops, what is raised since a queue is
-    `Empty`, and guards around an optional import.
+    `Empty` or an iterator at its end, and guards around an optional import.
 
     ## Why it is bad
 
@@ -99,7 +101,7 @@ class UnchainedRaise(Rule):
                     and not cause.is_control_flow(node, source)
                     and not _exits(raised, source)
                     and not cause.guards_an_import(caught.innermost, source)
-                    and caught_names(caught.innermost) != ["Empty"]
+                    and not _NOTHING_THERE.issuperset(caught_names(caught.innermost))
                     and not is_swallowed(node, source)
                 ):
                     yield self.found(node, source, cause.chain(node, caught, source))
