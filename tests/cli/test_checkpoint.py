@@ -114,7 +114,22 @@ def test_against_another(keepcause: Keepcause, saved: Path) -> None:
     }
     same = json.loads(keepcause("checkpoint", "step-7", "--against", "step-7", "--json").stdout)
     assert same["difference"] is None
-    assert keepcause("checkpoint", "step-7", "--against", "gone").returncode == 2
+
+
+def test_nothing_is_compared_with_what_has_no_keys(keepcause: Keepcause, saved: Path) -> None:
+    (saved.parent / "half").mkdir()
+    (saved.parent / "half" / ".metadata").write_bytes((saved / ".metadata").read_bytes()[:-9])
+    for arguments, code in (
+        (["step-7", "--against", "gone"], 2),
+        (["gone", "--against", "step-7"], 2),
+        (["gone", "--against", "gone"], 2),
+        (["step-7", "--against", "half"], 1),
+    ):
+        done = keepcause("checkpoint", *arguments)
+        assert done.returncode == code
+        assert done.stdout.splitlines()[1].startswith(f"not compared with {arguments[-1]}, ")
+        assert len(done.stdout.splitlines()) == 2
+        assert "difference" not in json.loads(keepcause("checkpoint", *arguments, "--json").stdout)
 
 
 def test_names_do_not_steer_the_terminal(keepcause: Keepcause, saved: Path) -> None:

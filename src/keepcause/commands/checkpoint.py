@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     """Print what is at the path; returns 0 where it is whole, 1 where it is damaged or differs, 2 where it is none."""
     found = inspect(options.path)
     other = None if options.against is None else inspect(options.against)
-    error = None if other is None else _load_error(found, other)
+    error = _load_error(found, other) if other is not None and _are_comparable(found, other) else None
     with paused_gc():
         if options.json:
             _write_json(sys.stdout, found, other, error)
@@ -46,6 +46,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _code(found: Found) -> int:
     return CLEAN if found.verdict == WHOLE else FOUND if found.verdict in DAMAGED else TROUBLE
+
+
+def _are_comparable(found: Found, other: Found) -> bool:
+    """Tell whether the keys of both are known: else all of one would seem to be missing in the other."""
+    return found.has_keys and other.has_keys
 
 
 def _load_error(found: Found, other: Found) -> DCPLoadError | None:
@@ -73,8 +78,10 @@ def _load_error(found: Found, other: Found) -> DCPLoadError | None:
 def _lines(found: Found, other: Found | None, error: DCPLoadError | None) -> Iterator[str]:
     yield str(found)
     if other is not None:
-        yield f"compared with {other.path}, {other}"
-        yield from ["nothing differs"] if error is None else str(error).splitlines()
+        compared = _are_comparable(found, other)
+        yield f"{'' if compared else 'not '}compared with {other.path}, {other}"
+        if compared:
+            yield from ["nothing differs"] if error is None else str(error).splitlines()
         return
     if found.keys:
         size = sum(saved.bytes for saved in found.keys.values())
@@ -171,7 +178,8 @@ def _write_json(stream: TextIO, found: Found, other: Found | None, error: DCPLoa
     tail: dict[str, Any] = {"files": _files(found)}
     if other is not None:
         tail["against"] = {"verdict": other.verdict, "path": other.path, "message": str(other)}
-        tail["difference"] = None if error is None else _difference(error)
+        if _are_comparable(found, other):
+            tail["difference"] = None if error is None else _difference(error)
     stream.write("}, " + json.dumps(tail)[1:] + "\n")
 
 

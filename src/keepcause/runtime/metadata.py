@@ -98,6 +98,11 @@ class Found:
     keys: Mapping[str, SavedKey] = field(default_factory=dict)
     files: tuple[ShardFile, ...] = ()
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether the metadata could be read, so that `keys` are all that there are."""
+        return self.verdict in (WHOLE, "shards-damaged", "newer-format")
+
     def __str__(self) -> str:
         return f"{self.verdict}: {self.text}{f' {self.advice}' if self.advice else ''}"
 
