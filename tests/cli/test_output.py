@@ -34,6 +34,16 @@ def test_an_output_file(project: Path, keepcause: Run) -> None:
     assert done.stderr.startswith("keepcause: worker.py/x: can't be written: ")
 
 
+@pytest.mark.parametrize("instead", ["--show-files", "--add-noqa"])
+def test_no_output_file_where_nothing_would_go_into_it(
+    project: Path, keepcause: Run, worker: str, instead: str
+) -> None:
+    done = keepcause("check", instead, "--output-file", "report.txt")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "keepcause: --output-file takes findings, and --show-files and --add-noqa print none\n"
+    assert (project / "worker.py").read_text() == worker
+
+
 def test_statistics(project: Path, keepcause: Run, worker: str) -> None:
     (project / "lazy.py").write_text(LAZY * 9 + "raise X(f'{(n for n in f())}')\n")
     done = keepcause("check", "--statistics")

@@ -41,14 +41,9 @@ def run(options: argparse.Namespace) -> int:
     """Print what is found; returns 1 where something is, 2 where there was trouble."""
     asked = inputs(options)
     this = session.Session(options, asked.given)
-    if options.statistics and this.output_format not in ("full", "concise", "json"):
-        raise CommandError(f"--statistics has no output format {this.output_format}; there are full, concise, json")
+    _refuse_contradictions(options, this.output_format, from_stdin=asked.given is not None)
     if options.show_files:
         return _show_files(this, asked.paths)
-    if options.add_noqa and asked.given is not None:
-        raise CommandError("--add-noqa changes files, and standard input is none")
-    if options.output_file and options.output_file.suffix in (".py", ".pyi"):
-        raise CommandError(f"{options.output_file}: is called like a Python file, which the findings would replace")
     folder = None if options.no_cache else _cache_folder(options.cache_dir)
     if options.verbose:
         from keepcause.commands.verbose import told
@@ -71,6 +66,18 @@ def run(options: argparse.Namespace) -> int:
     if not options.quiet and (this.for_people or options.output_file):
         print(_summary(findings, this.troubled, this.here["unsafe-fixes"]))
     return this.exit_code(bool(findings) and not options.exit_zero)
+
+
+def _refuse_contradictions(options: argparse.Namespace, output_format: str, *, from_stdin: bool) -> None:
+    """Raise CommandError where one option leaves nothing to do for another."""
+    if options.statistics and output_format not in ("full", "concise", "json"):
+        raise CommandError(f"--statistics has no output format {output_format}; there are full, concise, json")
+    if options.add_noqa and from_stdin:
+        raise CommandError("--add-noqa changes files, and standard input is none")
+    if options.output_file and (options.show_files or options.add_noqa):
+        raise CommandError("--output-file takes findings, and --show-files and --add-noqa print none")
+    if options.output_file and options.output_file.suffix in (".py", ".pyi"):
+        raise CommandError(f"{options.output_file}: is called like a Python file, which the findings would replace")
 
 
 def _cache_folder(named: Path | None) -> Path | None:
