@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +11,9 @@ from keepcause.codemod.imports import added_import
 from keepcause.codemod.verify import RefusedError
 from keepcause.lint.source import Source
 from keepcause.lint.structured import class_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 USE = "\n\ndef start(rank):\n    raise RuntimeError\n"
 
@@ -208,6 +212,23 @@ def test_nothing_twice(head: str, name: str) -> None:
     assert class_name("keepcause:WorkerInitError", at, source) == (name, ())
     with pytest.raises(RefusedError, match=f"`{name}` is imported already"):
         place(head)
+
+
+@pytest.mark.parametrize("shadow", ["keepcause.py", "keepcause/__init__.py"])
+def test_a_module_that_hides_the_installed_one(shadow: str, tmp_path: Path) -> None:
+    path = tmp_path / "service" / "worker.py"
+    path.parent.mkdir()
+    (path.parent / "__init__.py").touch()
+    source = Source(USE.encode(), str(path))
+    at = next(node for node in ast.walk(source.tree) if isinstance(node, ast.Raise))
+    (path.parent / "keepcause.py").touch()  # hides nothing, as it is in a package
+    other = tmp_path / shadow
+    other.parent.mkdir(exist_ok=True)
+    other.write_text("class OtherError(Exception): ...\n")
+    with pytest.raises(RefusedError, match="`keepcause` is a module beside this file, which has no `WorkerInitError`"):
+        added_import(source, "keepcause:WorkerInitError", at)
+    other.write_text("from keepcause.worker import WorkerInitError\n")
+    assert "from keepcause import" in added_import(source, "keepcause:WorkerInitError", at)[2]
 
 
 def test_a_relative_import_counts() -> None:

@@ -14,6 +14,7 @@ import libcst as cst
 
 from keepcause.codemod.edits import between_and_behind, cut, restored
 from keepcause.codemod.verify import RefusedError
+from keepcause.lint.files import read
 from keepcause.lint.source import NEWLINE
 from keepcause.lint.structured import imported_as, means
 
@@ -42,6 +43,8 @@ def added_import(source: Source, reference: str, at: ast.AST, *, own: Collection
     scopes = source.scopes
     if name in scopes.names_in(scopes.module):
         raise RefusedError(f"`{name}` means something else in this file")
+    if _is_shadowed(source.path, module, name):
+        raise RefusedError(f"`{module}` is a module beside this file, which has no `{name}`")
     leading = _leading(source, at)
     for node in leading:
         if isinstance(node, ast.ImportFrom) and _imports_from(source, node, module):
@@ -53,6 +56,17 @@ def own_packages(path: str) -> tuple[str, ...]:
     """The top-level package that the file at `path` lies in; none where no folder around it is a package."""
     packages = [folder.name for folder in Path(os.path.abspath(path)).parents if os.path.isfile(folder / "__init__.py")]
     return tuple(packages[-1:])
+
+
+def _is_shadowed(path: str, module: str, name: str) -> bool:
+    """Whether a module by that name, found before an installed one, says nothing of `name`."""
+    outside = (folder for folder in Path(os.path.abspath(path)).parents if not os.path.isfile(folder / "__init__.py"))
+    folder = next(outside, None)
+    beside = [folder / f"{module}.py", folder / module / "__init__.py"] if folder else []
+    try:
+        return any(name.encode() not in read(file) for file in beside if file.is_file())
+    except OSError:
+        return True
 
 
 def _imports_from(source: Source, node: ast.ImportFrom, module: str) -> bool:
