@@ -186,7 +186,7 @@ class Graph:
         if cut:
             return Verdict(path, function, None, cut, final=True)
         if serving and not startup.is_startup(function.name):
-            return Verdict(path, function, None, "it serves in a loop there", final=True)
+            return Verdict(path, function, None, "it serves there, or ends", final=True)
         if root := self._root(path, function, later):
             return root
         if startup.SERVING_NAME.fullmatch(function.name):

@@ -16,16 +16,27 @@ _UNTIL = re.compile(r"(?i)stop|shut_?down|exit|quit|terminat|kill")
 _WHILE = re.compile(r"(?i)running")
 
 
-def serves(loop: ast.While) -> bool:
-    """Whether `loop` runs until the process is told to end; one that ends with what it tried for does not."""
+def served(loop: ast.While, around: ast.AST) -> tuple[int, int] | None:
+    """First and last line of where a process serves, in `loop`, or ends: what comes behind one without a `break`.
+
+    None for another loop, such as one that ends with what it tried for. `around` is what the loop stands in.
+    """
     ways_out = list(_ways_out(loop.body))
     if isinstance(loop.test, ast.Constant) and loop.test.value:
-        return not ways_out
-    conditions = loop.test.values if isinstance(loop.test, ast.BoolOp) else [loop.test]
-    return any(map(_asks_to_go_on, conditions)) and not (
-        any(isinstance(way, ast.Return) and way.value is not None for way in ways_out)
-        or any(way in ways_out for way in _always_run(loop.body))
-    )
+        serves = not ways_out
+    else:
+        conditions = loop.test.values if isinstance(loop.test, ast.BoolOp) else [loop.test]
+        serves = any(map(_asks_to_go_on, conditions)) and not (
+            any(isinstance(way, ast.Return) and way.value is not None for way in ways_out)
+            or any(way in ways_out for way in _always_run(loop.body))
+        )
+    last = loop if ways_out else _block(loop, around)[-1]
+    return (loop.lineno, last.end_lineno or 0) if serves else None
+
+
+def _block(statement: ast.stmt, around: ast.AST) -> list[ast.stmt]:
+    blocks: list[list[ast.stmt]] = [getattr(around, name, []) for name in ("body", "orelse", "finalbody")]
+    return next((block for block in blocks if statement in block), [statement])
 
 
 def _asks_to_go_on(condition: ast.expr) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from keepcause.lint import launch
 from keepcause.lint.binding import Kind
 from keepcause.lint.nesting import Nesting
-from keepcause.lint.serving import serves
+from keepcause.lint.serving import served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,7 +47,7 @@ class Body:
 
     Lambdas and comprehensions belong to the function around them; nested functions stand for themselves. `raises` names
     exception classes. `gives` is `generator` or `asynchronous generator` where that is what a call gives, else empty.
-    `loops` are the first and last lines of those in which it serves, once it has started.
+    `loops` are the first and last lines of those in which it serves, once it has started, and of what comes behind.
     """
 
     calls: tuple[Call, ...] = ()
@@ -308,8 +308,10 @@ class _Reader:
                 if self._may_launch:
                     launches += launch.recognise(call, lambda node: self._followed(node, assigned), self.source)
         raises = self._raises(own, assigned) if line != MODULE else ()
-        loops = [(each.lineno, each.end_lineno or 0) for each in own if isinstance(each, ast.While) and serves(each)]
-        return Body(tuple(dict.fromkeys(calls)), tuple(launches), tuple(raises), _gives(scope.node, own), tuple(loops))
+        parents = self.source.parents
+        loops = [served(each, parents[each]) for each in own if isinstance(each, ast.While)]
+        gives = _gives(scope.node, own)
+        return Body(tuple(dict.fromkeys(calls)), tuple(launches), tuple(raises), gives, tuple(filter(None, loops)))
 
     def _raises(self, own: Iterable[ast.AST], assigned: Assigned) -> Iterator[Call]:
         """The classes that are raised, be it an instance or the class itself."""
