@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
 
-HIDDEN = "def ready(): raise X from None\n"
+HIDDEN = "def init_worker(): raise X from None\n"
 
 
 def troubles(done: subprocess.CompletedProcess[str]) -> list[str]:

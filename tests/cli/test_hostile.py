@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
 
-HIDDEN = "def ready(): raise X from None\n"
+HIDDEN = "def init_worker(): raise X from None\n"
 HOSTILE_NAMES = [
     b"new\nline.py",
     b"\x1b[2Jclear.py",
