@@ -120,6 +120,13 @@ def test_only_what_a_worker_that_starts_raises_is_found() -> None:
         ("def start(rank):\n    server.wait_until_ready()\n    ", []),
         ("def wait_until_ready(rank):\n    ", []),
         ("def start(rank):\n    multiprocessing.Process(target=run).start()\n\ndef run(rank):\n    ", [1]),
+        (
+            (
+                "def start(rank):\n    multiprocessing.Process(target=run).start()\n\n"
+                "def run(rank):\n    engine.wait_until_ready()\n    "
+            ),
+            [1],
+        ),
     ],
 )
 def test_what_a_parent_raises_is_not_pickled(parent: str, found: list[int]) -> None:

@@ -227,15 +227,16 @@ class Graph:
         return Verdict(path, function, None, why, callers=callers, final=all(v.final for v in verdicts))
 
     def _root(self, path: str, function: Function, later: int) -> Verdict | None:
-        sites = self.roots.sites(path, function)
-        if sites and not later:
-            return Verdict(path, function, 0, f"{STARTS}: {sites[0].how} at line {sites[0].line}")
-        if why := self.roots.named(path, function) or self.roots.driving(path, function):
-            return Verdict(path, function, 0, why)
-        for launcher, site in self.roots.launches(path, function) if function.line else ():
+        """What makes the function a root: its name, what launches it, or else what it launches or waits for itself."""
+        sites = () if later else self.roots.sites(path, function)
+        why = "" if sites else self.roots.named(path, function)
+        for launcher, site in self.roots.launches(path, function) if function.line and not why else ():
             step = Step(site.how, launcher, site.line, LAUNCH_SITE)
             return Verdict(path, function, 0, "launch target", root=step)
-        return None
+        if sites:
+            why = f"{STARTS}: {sites[0].how} at line {sites[0].line}"
+        why = why or self.roots.driving(path, function)
+        return Verdict(path, function, 0, why) if why else None
 
     def callers(self, path: str, function: Function) -> tuple[Caller, ...]:
         """Every function in the program that is seen to call `function`, by path and line."""
