@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from keepcause.config import Config
     from keepcause.config.layers import Layers
     from keepcause.lint.engine import Engine, Graphs, Settings
+    from keepcause.lint.evidence.program import Program
     from keepcause.lint.finding import Finding
-    from keepcause.lint.program import Program
 
 
 class Run:

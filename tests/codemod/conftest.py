@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import pytest
 
 from keepcause.codemod.apply import Repair, repair
-from keepcause.lint import cause
+from keepcause.lint.chaining import cause
 from keepcause.lint.finding import Edit, EditKind, Finding, Fix, Safety
 from keepcause.lint.source import Source
 

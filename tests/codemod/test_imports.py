@@ -10,7 +10,7 @@ import pytest
 from keepcause.codemod.imports import added_import
 from keepcause.codemod.verify import RefusedError
 from keepcause.lint.source import Source
-from keepcause.lint.structured import class_name
+from keepcause.lint.structured.errors import class_name
 
 if TYPE_CHECKING:
     from pathlib import Path

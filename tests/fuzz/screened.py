@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from keepcause.lint.unparsed import Unparsed
+from keepcause.lint.unparsed.file import Unparsed
 
 if TYPE_CHECKING:
     from keepcause.lint.rule import Rule

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from keepcause.lint import cause
+from keepcause.lint.chaining import cause
 from keepcause.lint.finding import EditKind, Fix, Safety
 from keepcause.lint.source import Source
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import pytest
 from screened import given, may_find
 
-from keepcause.lint.lazy_screen import generators, may_show_lazy
-from keepcause.lint.logical import LogicalLines, normalized
+from keepcause.lint.lazy.screen import generators, may_show_lazy
 from keepcause.lint.rule import Rule, all_rules
 from keepcause.lint.source import Source, SourceError
+from keepcause.lint.unparsed.logical import LogicalLines, normalized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

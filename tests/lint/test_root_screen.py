@@ -10,8 +10,8 @@ from unscreened import unscreened
 
 from keepcause.lint.checked import FileReport
 from keepcause.lint.engine import Engine, Settings
+from keepcause.lint.evidence.screen import may_have_child, may_have_root
 from keepcause.lint.finding import Grade
-from keepcause.lint.root_screen import may_have_child, may_have_root
 
 if TYPE_CHECKING:
     from pathlib import Path

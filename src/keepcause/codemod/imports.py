@@ -16,7 +16,7 @@ from keepcause.codemod.edits import between_and_behind, cut, restored
 from keepcause.codemod.verify import RefusedError
 from keepcause.lint.files import read
 from keepcause.lint.source import NEWLINE
-from keepcause.lint.structured import imported_as, means
+from keepcause.lint.structured.errors import imported_as, means
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from keepcause.lint.finding import EditKind
 from keepcause.lint.source import Source, SourceError, follow, parse
-from keepcause.lint.structured import means
+from keepcause.lint.structured.errors import means
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keepcause.lint.checked import FileReport, Trouble, unreadable
+from keepcause.lint.evidence.screen import may_have_child, may_have_root
 from keepcause.lint.files import Tree, is_test_path, read
 from keepcause.lint.finding import LAUNCH_SITE, Finding, Grade, WorkerInit
 from keepcause.lint.noqa import Suppressions
 from keepcause.lint.options import Declared, Structured
-from keepcause.lint.root_screen import may_have_child, may_have_root
 from keepcause.lint.rule import Rule, Where, all_rules
 from keepcause.lint.source import Source, SourceError
-from keepcause.lint.unparsed import Unparsed
+from keepcause.lint.unparsed.file import Unparsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from keepcause.lint.graph import Graph
-    from keepcause.lint.program import Program
+    from keepcause.lint.evidence.graph import Graph
+    from keepcause.lint.evidence.program import Program
 
     Explain = Callable[[Finding, Where], WorkerInit | None]
     Graphs = dict[tuple[Path, Declared], Graph]
@@ -188,13 +188,15 @@ class Engine:
         """The graph of the program below `root`."""
         key = root, self.settings.declared
         if key not in self._graphs:
-            from keepcause.lint.graph import Graph  # here, as below: most files are turned down, and need no graph
+            from keepcause.lint.evidence.graph import (
+                Graph,  # here, as below: most files are turned down, and need no graph
+            )
 
             self._graphs[key] = Graph(self._program(root), self.settings.declared)
         return self._graphs[key]
 
     def _program(self, root: Path) -> Program:
-        from keepcause.lint.program import Program
+        from keepcause.lint.evidence.program import Program
 
         program = Program(root, self._tree.program_files(str(root)))
         given = {}
@@ -223,8 +225,8 @@ def _alone(source: Source, settings: Settings) -> Callable[[], Graph]:
 
     @functools.cache
     def graph() -> Graph:
-        from keepcause.lint.graph import Graph
-        from keepcause.lint.program import Program
+        from keepcause.lint.evidence.graph import Graph
+        from keepcause.lint.evidence.program import Program
 
         return Graph(Program.of_one_file(source), settings.declared)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from keepcause.lint.noqa import Suppressions
     from keepcause.lint.source import Source
-    from keepcause.lint.unparsed import Unparsed
+    from keepcause.lint.unparsed.file import Unparsed
 
 
 class Where(enum.Enum):

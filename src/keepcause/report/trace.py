@@ -15,8 +15,8 @@ from keepcause.report.text import printable, shown_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from keepcause.lint.graph import Graph
-    from keepcause.lint.summary import Function, Summary
+    from keepcause.lint.evidence.graph import Graph
+    from keepcause.lint.evidence.summary import Function, Summary
 
 _PLACE = re.compile(r"(?P<path>.+):(?P<line>[0-9]+)")
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from keepcause.lint.noqa import Directive, Suppressions
     from keepcause.lint.source import Source
-    from keepcause.lint.unparsed import Unparsed
+    from keepcause.lint.unparsed.file import Unparsed
 
 _NAMES_OURS = re.compile(rb"(?i:noqa).*KC", re.DOTALL)
 _OURS = re.compile(r"KC[0-9]+")

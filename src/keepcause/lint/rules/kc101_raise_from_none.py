@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from keepcause.lint import cause
+from keepcause.lint.chaining import cause
+from keepcause.lint.chaining.screen import may_raise_from_none
+from keepcause.lint.chaining.swallowed import is_swallowed
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.screen import may_raise_from_none
-from keepcause.lint.swallowed import is_swallowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
-    from keepcause.lint.unparsed import Unparsed
+    from keepcause.lint.unparsed.file import Unparsed
 
 
 class RaiseFromNone(Rule):

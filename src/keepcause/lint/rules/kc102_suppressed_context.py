@@ -6,8 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from keepcause.lint import cause
 from keepcause.lint.binding import Kind
+from keepcause.lint.chaining import cause
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
 from keepcause.lint.rule import Rule, Where
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
-    from keepcause.lint.unparsed import Unparsed
+    from keepcause.lint.unparsed.file import Unparsed
 
 _CAUSE = "__cause__"
 _ARGUMENT = "suppress_context"

@@ -6,18 +6,18 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from keepcause.lint import cause
-from keepcause.lint.handler import caught_names, inside, last_name, maker
+from keepcause.lint.chaining import cause
+from keepcause.lint.chaining.handler import caught_names, inside, last_name, maker
+from keepcause.lint.chaining.screen import may_handle
+from keepcause.lint.chaining.swallowed import is_swallowed
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.screen import may_handle
-from keepcause.lint.swallowed import is_swallowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
-    from keepcause.lint.unparsed import Unparsed
+    from keepcause.lint.unparsed.file import Unparsed
 
 _RAISE = re.compile(rb"raise(?:[ \t\f]|\\\n)*+[^\s;#\\]")
 _EXITS = ("SystemExit", "KeyboardInterrupt")

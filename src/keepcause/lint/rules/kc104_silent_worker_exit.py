@@ -8,19 +8,19 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
+from keepcause.lint.chaining.handler import caught_names, inside, last_name, maker
+from keepcause.lint.chaining.screen import may_handle, may_handle_in_function
+from keepcause.lint.chaining.swallowed import logs_traceback
 from keepcause.lint.finding import Grade
-from keepcause.lint.handler import caught_names, inside, last_name, maker
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.screen import may_handle, may_handle_in_function
-from keepcause.lint.swallowed import logs_traceback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from keepcause.lint.chaining.screen import Parents
     from keepcause.lint.finding import Finding
-    from keepcause.lint.screen import Parents
     from keepcause.lint.source import Source
-    from keepcause.lint.unparsed import Unparsed
+    from keepcause.lint.unparsed.file import Unparsed
 
     Exits: TypeAlias = Callable[[ast.expr], bool]
     """Whether calling or raising an expression ends the process."""

@@ -5,21 +5,21 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from keepcause.lint.containers import is_dict
-from keepcause.lint.lazy import short, values
-from keepcause.lint.lazy_rule import LazyRule
-from keepcause.lint.lazy_screen import may_show_view
-from keepcause.lint.occasions import error_texts
-from keepcause.lint.repair import list_at_site
-from keepcause.lint.texts import Via
+from keepcause.lint.lazy.containers import is_dict
+from keepcause.lint.lazy.occasions import error_texts
+from keepcause.lint.lazy.repair import list_at_site
+from keepcause.lint.lazy.rule import LazyRule
+from keepcause.lint.lazy.screen import may_show_view
+from keepcause.lint.lazy.texts import Via
+from keepcause.lint.lazy.values import short, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.finding import Finding, Fix
+    from keepcause.lint.lazy.texts import Shown
     from keepcause.lint.source import Source
-    from keepcause.lint.texts import Shown
-    from keepcause.lint.unparsed import Unparsed
+    from keepcause.lint.unparsed.file import Unparsed
 
 
 class DictViewInError(LazyRule):

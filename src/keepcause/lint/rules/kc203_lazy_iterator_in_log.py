@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from keepcause.lint.lazy_rule import LazyRule
-from keepcause.lint.occasions import is_also_raised, log_texts
+from keepcause.lint.lazy.occasions import is_also_raised, log_texts
+from keepcause.lint.lazy.rule import LazyRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,19 +5,19 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from keepcause.lint.lazy import lazy, short
-from keepcause.lint.lazy_rule import LazyRule
-from keepcause.lint.lifetime import taker_before
-from keepcause.lint.occasions import error_texts, log_texts
-from keepcause.lint.repair import is_made_here, repair_consumed
-from keepcause.lint.texts import Via
+from keepcause.lint.lazy.lifetime import taker_before
+from keepcause.lint.lazy.occasions import error_texts, log_texts
+from keepcause.lint.lazy.repair import is_made_here, repair_consumed
+from keepcause.lint.lazy.rule import LazyRule
+from keepcause.lint.lazy.texts import Via
+from keepcause.lint.lazy.values import lazy, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.finding import Finding
+    from keepcause.lint.lazy.texts import Shown
     from keepcause.lint.source import Source
-    from keepcause.lint.texts import Shown
 
 
 class ConsumedIteratorInError(LazyRule):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from keepcause.lint.picklable_rule import PicklableRule
+from keepcause.lint.pickling.rule import PicklableRule
 from keepcause.lint.rule import Where
 
 if TYPE_CHECKING:

@@ -6,17 +6,17 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from keepcause.lint import structured
 from keepcause.lint.finding import Edit, EditKind, Fix
+from keepcause.lint.lazy.texts import is_text
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.texts import is_text
+from keepcause.lint.structured.errors import class_name, fix, raises, rank_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
-    from keepcause.lint.unparsed import Unparsed
+    from keepcause.lint.unparsed.file import Unparsed
 
 
 _RAISES = re.compile(
@@ -92,8 +92,8 @@ class UnstructuredWorkerError(Rule):
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for a `RuntimeError` or `Exception` where a rank is in scope."""
         assert isinstance(node, ast.Raise)
-        raised = structured.raises(node, source, "RuntimeError", "Exception")
-        if raised and (field := structured.rank_field(node, source)):
+        raised = raises(node, source, "RuntimeError", "Exception")
+        if raised and (field := rank_field(node, source)):
             yield self.found(node, source, _fix(node, field, source), f"{self.message}: `{field}` is at hand")
 
 
@@ -102,9 +102,9 @@ def _fix(node: ast.Raise, field: str, source: Source) -> Fix | str:
     assert isinstance(call, ast.Call)
     if call.keywords or len(call.args) > 1 or not all(_is_text(argument, source) for argument in call.args):
         return "its arguments are more than one text"
-    name, imports = structured.class_name(source.structured.worker_init_error, node, source)
+    name, imports = class_name(source.structured.worker_init_error, node, source)
     change = Edit(EditKind.CALL_CLASS, source.span(node), ("exc",), f"{name}({field})")
-    return structured.fix(node, source, f"Raise `{name}` with `{field}`", change, imports)
+    return fix(node, source, f"Raise `{name}` with `{field}`", change, imports)
 
 
 def _is_text(argument: ast.expr, source: Source) -> bool:

@@ -7,18 +7,18 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from keepcause.lint import structured
 from keepcause.lint.finding import Edit, EditKind, Fix
-from keepcause.lint.first_key import FirstKey, first_key, shapes
-from keepcause.lint.keys import Keys, is_text, keys
 from keepcause.lint.rule import Rule, Where
+from keepcause.lint.structured.errors import class_name, first_set, fix, raises, rank_field
+from keepcause.lint.structured.first_key import FirstKey, first_key, shapes
+from keepcause.lint.structured.keys import Keys, is_text, keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.finding import Finding
     from keepcause.lint.source import Source
-    from keepcause.lint.unparsed import Unparsed
+    from keepcause.lint.unparsed.file import Unparsed
 
 _PATHS = ("checkpoint_path", "ckpt_path", "checkpoint_dir", "ckpt_dir", "weights_path", "path", "filename", "self.path")
 _STEPS = ("checkpoint_step", "step", "global_step", "iteration")
@@ -210,7 +210,7 @@ def _is_loading(node: ast.Raise, source: Source) -> bool:
     return (
         _LOADING.search(name) is not None
         and _WEIGHTS.search(name) is not None
-        and not structured.raises(node, source, "AssertionError", "NotImplementedError", "TypeError")
+        and not raises(node, source, "AssertionError", "NotImplementedError", "TypeError")
     )
 
 
@@ -261,16 +261,16 @@ def _fix_of_first(node: ast.Raise, first: FirstKey, shown: list[_Shown], source:
 
 def _structured(node: ast.Raise, fields: dict[str, str], source: Source) -> Fix | str:
     """The fix that raises the structured error with these fields' expressions, and what else the scope has."""
-    if not structured.raises(node, source, "RuntimeError", "Exception"):
+    if not raises(node, source, "RuntimeError", "Exception"):
         return "callers may catch the class that is raised, and the new one is a `RuntimeError`"
-    have = {"path": structured.first_set(_PATHS, node, source), "step": structured.first_set(_STEPS, node, source)}
-    field, _, rank = structured.rank_field(node, source).partition("=")
-    name, imports = structured.class_name(source.structured.checkpoint_error, node, source)
+    have = {"path": first_set(_PATHS, node, source), "step": first_set(_STEPS, node, source)}
+    field, _, rank = rank_field(node, source).partition("=")
+    name, imports = class_name(source.structured.checkpoint_error, node, source)
     given = {"rank": rank if field == "rank" else "", "checkpoint_step": have["step"], "path": have["path"]}
     given |= {field: fields.get(field, "") for field in _MEANING}
     arguments = ", ".join(f"{field}={value}" for field, value in given.items() if value)
     change = Edit(EditKind.REPLACE_CALL, source.span(node), ("exc",), f"{name}({arguments})")
-    return structured.fix(node, source, f"Raise `{name}` with the keys", change, imports)
+    return fix(node, source, f"Raise `{name}` with the keys", change, imports)
 
 
 def _unknown(shown: _Shown, source: Source) -> str:

@@ -1,0 +1,57 @@
+"""Whether what a `raise` raises ends in its own function, unseen; standard library only."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from keepcause.lint.chaining.handler import SCOPES, caught_names, inside, last_name, maker
+
+if TYPE_CHECKING:
+    from keepcause.lint.source import Source
+
+_BROAD = ("", "Exception", "BaseException")
+
+
+def is_swallowed(node: ast.Raise, source: Source) -> bool:
+    """Whether a `try` around `node` catches what it raises, by its name, and drops it: it only steers the function."""
+    assert node.exc is not None
+    raised = last_name(maker(node.exc))
+    child: ast.AST = node
+    for up in source.ancestors(node):
+        if isinstance(up, SCOPES):
+            return False
+        if isinstance(up, ast.Try) and child in up.body:
+            for handler in up.handlers:
+                names = caught_names(handler)
+                if raised in names or any(name in _BROAD for name in names):
+                    return _drops(handler, source)
+        child = up
+    return False
+
+
+def _drops(handler: ast.ExceptHandler, source: Source) -> bool:
+    """Whether `handler` neither raises, nor ends the process, nor looks at what it caught."""
+    for node in inside(handler):
+        if isinstance(node, ast.Raise) or (isinstance(node, ast.Name) and node.id == handler.name):
+            return False
+        if isinstance(node, ast.Call) and last_name(node.func) in ("exit", "_exit", "quit"):
+            return False
+    return not logs_traceback(handler, source)
+
+
+def logs_traceback(handler: ast.ExceptHandler, source: Source) -> bool:
+    """Whether `handler` logs or prints the traceback of what it caught."""
+    for inner in inside(handler):
+        if not isinstance(inner, ast.Call):
+            continue
+        keywords = {keyword.arg: keyword.value for keyword in inner.keywords}
+        shown = keywords.get("exc_info")
+        if shown is not None and not (isinstance(shown, ast.Constant) and not shown.value):
+            return True
+        if last_name(inner.func) == "exception" or any(
+            reference.startswith("traceback.") or reference == "sys.excepthook"
+            for reference in source.scopes.references(inner.func)
+        ):
+            return True
+    return False

@@ -1,0 +1,1 @@
+"""Exception classes that pickle loses on their way to the parent."""
