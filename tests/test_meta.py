@@ -47,10 +47,10 @@ MAY_IMPORT = {
 LINT_MAY_IMPORT = {
     "unparsed": set(),
     "chaining": {"unparsed"},
-    "pickling": {"chaining", "unparsed"},
-    "lazy": {"chaining", "pickling", "unparsed"},
+    "pickling": {"unparsed"},
+    "lazy": {"pickling", "unparsed"},
     "structured": {"chaining"},
-    "evidence": {"chaining", "lazy", "unparsed"},
+    "evidence": {"lazy", "unparsed"},
     "rules": {"chaining", "lazy", "pickling", "structured", "unparsed"},
 }
 """The same of the linter's own rooms; what stands beside them, any of them may import."""

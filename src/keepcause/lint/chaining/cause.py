@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import Kind
-from keepcause.lint.chaining.handler import SCOPES, caught_names, last_name, maker
+from keepcause.lint.chaining.handler import caught_names
 from keepcause.lint.chaining.meant import MEANT, is_meant
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
+from keepcause.lint.syntax import SCOPES, block, last_name, maker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -219,7 +220,7 @@ def _may_precede(binding: Binding, node: ast.Raise, handler: ast.ExceptHandler, 
         if up in around:
             return not leaves and not _in_other_arm(up, child, around)
         conditional = isinstance(up, ast.If | ast.Match | ast.match_case)
-        leaves = conditional and (leaves or isinstance(_block(up, child)[-1], _JUMPS))
+        leaves = conditional and (leaves or isinstance(block(up, child)[-1], _JUMPS))
         child = up
     return True
 
@@ -228,12 +229,6 @@ def _in_other_arm(up: ast.AST, child: ast.AST, around: list[ast.AST]) -> bool:
     """Whether `child` lies in one arm of the `if` statement `up`, and what is `around` the raise in the other."""
     other = around[around.index(up) - 1]
     return isinstance(up, ast.If) and ([child in up.body, other in up.body] in ([True, False], [False, True]))
-
-
-def _block(parent: ast.AST, child: ast.AST) -> list[ast.AST]:
-    """The statements of `parent` that `child` is one of, else `child` alone."""
-    blocks: list[list[ast.AST]] = [getattr(parent, field, []) for field in ("body", "orelse")]
-    return next((block for block in blocks if child in block), [child])
 
 
 # What is raised

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from keepcause.lint.chaining.handler import SCOPES, caught_names, inside, last_name, maker
+from keepcause.lint.chaining.handler import caught_names, inside
+from keepcause.lint.syntax import SCOPES, last_name, maker
 
 if TYPE_CHECKING:
     from keepcause.lint.source import Source

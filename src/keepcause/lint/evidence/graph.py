@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint.evidence import startup
-from keepcause.lint.evidence.resolve import Located, Resolver, is_constructor, last_name
+from keepcause.lint.evidence.resolve import Located, Resolver, is_constructor, last_part
 from keepcause.lint.evidence.roots import ACTOR_START, BOOT_HOOK, PROCESS_RUN, STARTS, WAITS, Roots
 from keepcause.lint.evidence.summary import Class
 from keepcause.lint.finding import LAUNCH_SITE, Grade, Step, WorkerInit
@@ -147,11 +147,9 @@ class Graph:
         for launcher, site in self.roots.launches(path, function):
             root = Step(site.how, launcher, site.line, LAUNCH_SITE)
             return root, Step(function.qualname, path, function.line, "launch target")
-        why = self.roots.named(path, function)
-        for site in self.roots.sites(path, function):
-            if site.child[0] <= at <= site.child[1]:
-                why = f"forks at line {site.line}"
-        return (Step(function.qualname, path, function.line, why),) if why in _CHILD_SIDE or "forks" in why else ()
+        forks = [site for site in self.roots.sites(path, function) if site.child[0] <= at <= site.child[1]]
+        why = f"forks at line {forks[-1].line}" if forks else self.roots.named(path, function)
+        return (Step(function.qualname, path, function.line, why),) if forks or why in _CHILD_SIDE else ()
 
     def at(self, path: str, line: int) -> Function | None:
         """The innermost function around `line`, outside of all the module itself; None where there is no file."""
@@ -250,7 +248,7 @@ class Graph:
         files = self.program.calling(self.resolver.names(function), self.resolver.words(path, function, owner), path)
         if not is_constructor(function):
             return files
-        derived = self.program.derived(last_name(function.owner))  # they call it behind `super()`
+        derived = self.program.derived(last_part(function.owner))  # they call it behind `super()`
         return sorted({*files, *(file for defining in derived.values() for file in defining)})
 
     def _find_callers(self, path: str, function: Function) -> Iterator[Caller]:
@@ -263,7 +261,7 @@ class Graph:
                 lines = [
                     call.line
                     for call in caller.body.calls
-                    if last_name(call.reference) in names and self.resolver.runs(candidate, call.reference, target)
+                    if last_part(call.reference) in names and self.resolver.runs(candidate, call.reference, target)
                 ]
                 if lines:
                     starting = [line for line in lines if not caller.body.serves_at(line)]
@@ -273,7 +271,7 @@ class Graph:
 def _is_of_a_parent(evidence: WorkerInit) -> bool:
     """Whether the path begins in a process that starts workers or waits for them, which pickles no error of its own."""
     root = evidence.path[0]
-    return root.why.startswith((STARTS, WAITS)) or startup.WAITING_NAME.fullmatch(last_name(root.function)) is not None
+    return root.why.startswith((STARTS, WAITS)) or startup.WAITING_NAME.fullmatch(last_part(root.function)) is not None
 
 
 def _steps(verdict: Verdict) -> Iterator[Step]:

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from keepcause.lint.chaining.handler import last_name
+from keepcause.lint.syntax import last_name, short
 from keepcause.lint.unparsed.logical import BETWEEN, NEXT_NAME, NO_WORD, WORD
 from keepcause.lint.unparsed.surroundings import (
     FARTHEST,
@@ -144,25 +144,25 @@ def recognise(call: ast.Call, references: References, source: Source) -> Iterato
     named = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     keywords = {name: value for name, value in named.items() if not isinstance(value, _NO_FUNCTIONS)}
     if "target" in keywords and _may_be_process(call.func, called):
-        how = f"Process(target={_text(keywords['target'])})"
+        how = f"Process(target={short(keywords['target'])})"
         by = () if any(map(PROCESS.fullmatch, called)) else called
         presumed = isinstance(call.func, ast.Attribute) and call.func.attr.endswith("Process")
         yield Launch(how, _targets(keywords["target"], references), line, by=by, presumed=presumed)
     elif "target" in keywords and THREAD in called and _is_waited_for(call, source):
         target = keywords["target"]
-        yield Launch(f"Thread(target={_text(target)}), waited for", _targets(target, references), line)
+        yield Launch(f"Thread(target={short(target)}), waited for", _targets(target, references), line)
     if "initializer" in keywords and _is_pool(call.func, called):
         target = keywords["initializer"]
-        yield Launch(f"{_last(call.func)}(initializer={_text(target)})", _targets(target, references), line)
+        yield Launch(f"{_last(call.func)}(initializer={short(target)})", _targets(target, references), line)
     if "worker_init_fn" in keywords and (
         not called or any(map(_LOADER.fullmatch, called)) or _last(call.func)[0:1].isupper()
     ):
         target = keywords["worker_init_fn"]
-        yield Launch(f"{_last(call.func)}(worker_init_fn={_text(target)})", _targets(target, references), line)
+        yield Launch(f"{_last(call.func)}(worker_init_fn={short(target)})", _targets(target, references), line)
     if any(map(_SPAWN.fullmatch, called)):
         started = keywords.get("fn") or keywords.get("entrypoint") or next(iter(call.args), None)
         if started is not None:
-            yield Launch(f"{_last(call.func)}({_text(started)})", _targets(started, references), line)
+            yield Launch(f"{_last(call.func)}({short(started)})", _targets(started, references), line)
     if "os.fork" in called:
         body, others = _branches(call, source)
         if _LEAVES.isdisjoint(_called(others, references)):  # a parent that ends makes a daemon of itself
@@ -194,12 +194,12 @@ def _actors(call: ast.Call, references: References) -> Iterator[Launch]:
     """`Actor.remote()`, `Actor.options(...).remote()`, `ray.remote(Actor)`, `ray.remote(**options)(Actor)`."""
     if any(reference in ("ray.remote", "ray.remote()") for reference in references(call.func)):
         started = next(iter(call.args), None)
-        how = f"ray.remote({_text(started)})" if started else ""
+        how = f"ray.remote({short(started)})" if started else ""
     elif isinstance(call.func, ast.Attribute) and call.func.attr == "remote":
         started = call.func.value
         if isinstance(started, ast.Call) and isinstance(started.func, ast.Attribute) and started.func.attr == "options":
             started = started.func.value
-        how = f"{_text(started)}.remote()"
+        how = f"{short(started)}.remote()"
     else:
         return
     if targets := tuple(r for r in references(started) if _names_class(r)) if started else ():
@@ -278,8 +278,3 @@ def _called(body: list[ast.stmt], references: References) -> tuple[str, ...]:
 
 def _last(function: ast.expr) -> str:
     return last_name(function) or "pool"
-
-
-def _text(node: ast.expr) -> str:
-    text = ast.unparse(node)
-    return text if len(text) <= 60 else f"{text[:57]}..."

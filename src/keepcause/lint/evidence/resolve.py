@@ -184,7 +184,7 @@ class Resolver:
         """Whether a class, or one that it inherits from, is called like a worker or what drives one."""
         assert isinstance(owner.what, Class)
         names = (owner.what.qualname, *self.base_names(owner))
-        return launch.THREAD not in names and any(startup.WORKER_CLASS.fullmatch(last_name(name)) for name in names)
+        return launch.THREAD not in names and any(startup.WORKER_CLASS.fullmatch(last_part(name)) for name in names)
 
     def is_actor(self, owner: Located) -> bool:
         """Whether a class is a ray actor, or is called like one that is made an actor elsewhere."""
@@ -193,7 +193,7 @@ class Resolver:
 
     def is_exception(self, owner: Located) -> bool:
         """Whether a class inherits from one that is called like an exception."""
-        return any(_EXCEPTION_NAME.fullmatch(last_name(base)) for base in self.base_names(owner))
+        return any(_EXCEPTION_NAME.fullmatch(last_part(base)) for base in self.base_names(owner))
 
     # What runs a function
 
@@ -237,7 +237,7 @@ class Resolver:
         """The names by which `function` is called: a constructor by its class, or one that inherits from it."""
         if not is_constructor(function):
             return [function.name]
-        name = last_name(function.owner)
+        name = last_part(function.owner)
         return [name, *self.program.derived(name)]
 
     def words(self, path: str, function: Function, owner: Class | None) -> list[str]:
@@ -245,13 +245,13 @@ class Resolver:
         module = self.program.module_name(path).rpartition(".")[2]
         if owner is None:
             return [module, function.name]
-        name = last_name(owner.qualname)
-        bases = [last_name(base) for base in self.base_names(Located(path, owner))]
+        name = last_part(owner.qualname)
+        bases = [last_part(base) for base in self.base_names(Located(path, owner))]
         return [module, name, *bases, *self.program.derived(name)]
 
 
-def last_name(reference: str) -> str:
-    """The last name of a reference."""
+def last_part(reference: str) -> str:
+    """`c` of a reference `a.b.c` or `:c`."""
     return reference.rpartition(".")[2].lstrip(":")
 
 

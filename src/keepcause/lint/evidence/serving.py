@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from keepcause.lint.chaining.handler import SCOPES
+from keepcause.lint.syntax import SCOPES, block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,13 +30,8 @@ def served(loop: ast.While, around: ast.AST) -> tuple[int, int] | None:
             any(isinstance(way, ast.Return) and way.value is not None for way in ways_out)
             or any(way in ways_out for way in _always_run(loop.body))
         )
-    last = loop if ways_out else _block(loop, around)[-1]
+    last = loop if ways_out else block(around, loop)[-1]
     return (loop.lineno, last.end_lineno or 0) if serves else None
-
-
-def _block(statement: ast.stmt, around: ast.AST) -> list[ast.stmt]:
-    blocks: list[list[ast.stmt]] = [getattr(around, name, []) for name in ("body", "orelse", "finalbody")]
-    return next((block for block in blocks if statement in block), [statement])
 
 
 def _asks_to_go_on(condition: ast.expr) -> bool:

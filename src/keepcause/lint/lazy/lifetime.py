@@ -11,7 +11,8 @@ from keepcause.lint.lazy.events import What, backward, binds, forward, reads
 from keepcause.lint.lazy.occasions import exception_class, logged
 from keepcause.lint.lazy.texts import is_text
 from keepcause.lint.lazy.uses import CONSUMING, Use, use_of
-from keepcause.lint.lazy.values import events_of, given, is_read_once, short
+from keepcause.lint.lazy.values import events_of, given, is_read_once
+from keepcause.lint.syntax import short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,16 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint.lazy.containers import is_container, is_dict
-from keepcause.lint.lazy.values import (
-    BUILTINS,
-    ITERTOOLS,
-    called_functions,
-    last_bindings,
-    lazy,
-    own_nodes,
-    short,
-    values,
-)
+from keepcause.lint.lazy.values import BUILTINS, ITERTOOLS, called_functions, last_bindings, lazy, own_nodes, values
+from keepcause.lint.syntax import short
 
 if TYPE_CHECKING:
     from keepcause.lint.lazy.values import Lazy

@@ -11,7 +11,8 @@ from keepcause.lint.lazy.lifetime import Life, as_list, is_shared, refused_among
 from keepcause.lint.lazy.listing import listing
 from keepcause.lint.lazy.texts import Via
 from keepcause.lint.lazy.uses import QUIET
-from keepcause.lint.lazy.values import attribute_values, events_of, lazy, short, values
+from keepcause.lint.lazy.values import attribute_values, events_of, lazy, values
+from keepcause.lint.syntax import short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,9 @@ from keepcause.lint.files import is_test_path
 from keepcause.lint.lazy.repair import repair
 from keepcause.lint.lazy.screen import may_show_lazy
 from keepcause.lint.lazy.texts import Via
-from keepcause.lint.lazy.values import lazy, short
+from keepcause.lint.lazy.values import lazy
 from keepcause.lint.rule import Rule, Where
+from keepcause.lint.syntax import short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import ComprehensionNode, Kind
-from keepcause.lint.chaining.handler import last_name
 from keepcause.lint.lazy.flow import flow_of
+from keepcause.lint.syntax import last_name
 from keepcause.lint.unparsed.logical import normalized
 
 if TYPE_CHECKING:
@@ -318,9 +318,3 @@ def _assigned(target: ast.Attribute, source: Source) -> ast.expr | None:
         case ast.AnnAssign(value=value):
             return value
     return None
-
-
-def short(node: ast.AST) -> str:
-    """The expression's source text on one line, cut where it is long."""
-    written = " ".join(ast.unparse(node).split())
-    return written if len(written) <= 60 else f"{written[:57]}..."

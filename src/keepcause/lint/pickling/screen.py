@@ -11,8 +11,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from keepcause.lint.chaining.handler import last_name
 from keepcause.lint.pickling.construct import BUILTIN_EXCEPTIONS, PLAIN, WITHOUT_CONSTRUCTOR
+from keepcause.lint.syntax import last_name
 from keepcause.lint.unparsed.logical import BETWEEN, NO_WORD, WORD, statements
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 from keepcause.lint.chaining import cause
-from keepcause.lint.chaining.handler import caught_names, inside, last_name, maker
+from keepcause.lint.chaining.handler import caught_names, inside
 from keepcause.lint.chaining.screen import may_handle
 from keepcause.lint.chaining.swallowed import is_swallowed
 from keepcause.lint.rule import Rule, Where
+from keepcause.lint.syntax import last_name, maker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,11 +8,12 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from keepcause.lint.chaining.handler import caught_names, inside, last_name, maker
+from keepcause.lint.chaining.handler import caught_names, inside
 from keepcause.lint.chaining.screen import may_handle, may_handle_in_function
 from keepcause.lint.chaining.swallowed import logs_traceback
 from keepcause.lint.finding import Grade
 from keepcause.lint.rule import Rule, Where
+from keepcause.lint.syntax import last_name, maker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

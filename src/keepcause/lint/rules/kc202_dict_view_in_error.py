@@ -11,7 +11,8 @@ from keepcause.lint.lazy.repair import list_at_site
 from keepcause.lint.lazy.rule import LazyRule
 from keepcause.lint.lazy.screen import may_show_view
 from keepcause.lint.lazy.texts import Via
-from keepcause.lint.lazy.values import short, values
+from keepcause.lint.lazy.values import values
+from keepcause.lint.syntax import short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

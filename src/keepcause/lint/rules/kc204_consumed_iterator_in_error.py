@@ -10,7 +10,8 @@ from keepcause.lint.lazy.occasions import error_texts, log_texts
 from keepcause.lint.lazy.repair import is_made_here, repair_consumed
 from keepcause.lint.lazy.rule import LazyRule
 from keepcause.lint.lazy.texts import Via
-from keepcause.lint.lazy.values import lazy, short
+from keepcause.lint.lazy.values import lazy
+from keepcause.lint.syntax import short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

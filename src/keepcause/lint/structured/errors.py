@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import Kind
 from keepcause.lint.chaining import cause
-from keepcause.lint.chaining.handler import last_name
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
+from keepcause.lint.syntax import last_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
