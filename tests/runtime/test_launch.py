@@ -204,7 +204,15 @@ def test_what_ends_the_reader_is_no_payload(crew: Crew) -> None:
     assert "rebuilding it raised SystemExit: not here" in str(error)
 
 
-@pytest.mark.parametrize("line", ['["keepcause/1", "phase", 0, "now", "load"]', '["keepcause/1", [], 0, 1.0, {}]'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        '["keepcause/1", "phase", 0, "now", "load"]',
+        f'["keepcause/1", "phase", 0, {10**400}, "load"]',
+        '["keepcause/1", "phase", 0, NaN, "load"]',
+        '["keepcause/1", [], 0, 1.0, {}]',
+    ],
+)
 def test_a_message_out_of_form_is_named(line: str) -> None:
     here, there = os.pipe()
     os.write(there, f"{line}\n".encode())

@@ -18,6 +18,8 @@ from .worker import PROTOCOL, one_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+_NEVER: Final = 1e12
+"""Seconds since the epoch that no clock shows."""
 PATIENCE: Final = 0.1
 """Seconds that a message may take to arrive once it has begun, before the other workers get their turn."""
 AT_ONCE: Final = 4_096
@@ -132,7 +134,7 @@ class Lines:
 def _message(parts: Sequence[Any], load_error: Callable[[Any], BaseException]) -> Message:
     """Return a message of the protocol, whatever made it; raises ValueError where it has not the protocol's form."""
     _, kind, _, when, data = parts
-    if type(kind) is not str or type(when) not in (int, float):
+    if type(kind) is not str or type(when) not in (int, float) or not abs(when) < _NEVER:
         raise ValueError(f"not a message of {PROTOCOL}: {shown(parts)}")
     match kind:
         case "failed":
