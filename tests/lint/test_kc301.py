@@ -135,6 +135,31 @@ def test_what_a_parent_raises_is_not_pickled(parent: str, found: list[int]) -> N
     assert [line for line, _ in codes_at(code, "KC301")] == found
 
 
+def test_what_a_worker_raises_too_is_found_behind_a_parent_that_is_nearer() -> None:
+    classes, _, _ = RAISED.partition("def init_worker")
+    code = f"""{classes}import multiprocessing
+
+
+def check(rank):
+    raise StartError(rank, "no device")
+
+
+def run(rank):
+    enter(rank)
+
+
+def enter(rank):
+    check(rank)
+
+
+def start(rank):
+    multiprocessing.Process(target=run).start()
+    check(rank)
+"""
+    assert codes_at(code, "KC301") == [(1, "KC301")]
+    assert codes_at(code.replace("enter(rank)\n\n\ndef enter", "pass\n\n\ndef enter"), "KC301") == []
+
+
 def test_a_class_is_reported_once() -> None:
     assert codes_at(RAISED, "KC301", "KC309") == [(1, "KC301"), (6, "KC309")]
 

@@ -23,6 +23,7 @@ _CHILD_SIDE = (BOOT_HOOK, ACTOR_START, PROCESS_RUN)
 _MOST_CALLERS = 25
 _MOST_FILES_OF_A_STEP = 8
 _DEEPEST = 4
+_DETOURS = 2
 _LEAST_SHARE = 0.5
 _NOT_CALLED = "nothing in the program is seen to call it"
 
@@ -71,9 +72,9 @@ class Graph:
         Evidence that is only *possible* is looked for where it is the `least` that counts.
         """
         function = self.function(path, line)
-        if function is None:
-            return None
-        verdict = self.verdict(path, function, at=at)
+        return None if function is None else self._evidence(self.verdict(path, function, at=at), least)
+
+    def _evidence(self, verdict: Verdict, least: Grade) -> WorkerInit | None:
         if verdict.depth is not None:
             return WorkerInit(Grade.SURE if verdict.depth <= 1 else Grade.LIKELY, tuple(_steps(verdict)))
         possible = self._in_spite_of_share(verdict, 2) if least is Grade.POSSIBLE else None
@@ -84,9 +85,8 @@ class Graph:
         for caller in verdict.callers if calls else ():
             above = self.verdict(caller.path, caller.function, calls - 1, caller.line)
             found = above if above.depth is not None else self._in_spite_of_share(above, calls - 1)
-            if found is not None and found.depth is not None:
-                why = f"called at line {caller.line} of {caller.path}"
-                return Verdict(verdict.path, verdict.function, found.depth + 1, why, found, callers=verdict.callers)
+            if found is not None:
+                return _called(verdict, caller, found)
         return None
 
     def raised(self, path: str, qualname: str, least: Grade = Grade.LIKELY) -> WorkerInit | None:
@@ -94,11 +94,25 @@ class Graph:
         raised = self.resolver.class_of(path, qualname)
         found: list[WorkerInit] = []
         for raiser in self._raisers(Located(path, raised)) if raised else ():
-            evidence = self.evidence(raiser.path, raiser.function.line, raiser.line, least)
-            if evidence is not None and raised is not None and not _is_of_a_parent(evidence):
+            verdict = self.verdict(raiser.path, raiser.function, at=raiser.line)
+            evidence = self._evidence(self._in_a_worker(verdict) or verdict, least)
+            if evidence is not None and raised is not None and not _is_of_a_parent(evidence.path[0]):
                 step = Step(qualname, path, raised.line, f"raised at line {raiser.line} of {raiser.path}")
                 found.append(WorkerInit(evidence.grade, (*evidence.path, step)))
         return min(found, key=lambda evidence: (evidence.grade.doubt, len(evidence.path)), default=None)
+
+    def _in_a_worker(self, verdict: Verdict, calls: int = _DETOURS) -> Verdict | None:
+        """The same function on a path that begins in no parent, if need be not by the nearest of its callers."""
+        if verdict.depth is None:
+            return None
+        if not _is_of_a_parent(next(_steps(verdict))):
+            return verdict
+        for caller in verdict.callers if calls else ():
+            above = self.verdict(caller.path, caller.function, _DEEPEST - _DETOURS, caller.line)
+            found = self._in_a_worker(above, calls - 1)
+            if found is not None:
+                return _called(verdict, caller, found)
+        return None
 
     def _raisers(self, raised: Located) -> Iterator[Caller]:
         """Every function that is seen to raise the class."""
@@ -214,8 +228,7 @@ class Graph:
             marked = [pair for pair in zip(verdicts, callers, strict=True) if pair[0].depth is not None]
             if len(marked) >= enough:
                 nearest, caller = min(marked, key=lambda pair: pair[0].depth or 0)
-                why = f"called at line {caller.line} of {caller.path}"
-                return Verdict(path, function, (nearest.depth or 0) + 1, why, nearest, callers=callers)
+                return _called(Verdict(path, function, None, "", callers=callers), caller, nearest)
             if sum(verdict.final for verdict in verdicts) > len(callers) - enough:
                 break
         if len(callers) == 1:
@@ -268,9 +281,15 @@ class Graph:
                     yield Caller(candidate, caller, max(starting or lines))
 
 
-def _is_of_a_parent(evidence: WorkerInit) -> bool:
-    """Whether the path begins in a process that starts workers or waits for them, which pickles no error of its own."""
-    root = evidence.path[0]
+def _called(verdict: Verdict, caller: Caller, above: Verdict) -> Verdict:
+    """The verdict on the same function as called by `caller`, which is on the path `above`."""
+    assert above.depth is not None
+    why = f"called at line {caller.line} of {caller.path}"
+    return Verdict(verdict.path, verdict.function, above.depth + 1, why, above, callers=verdict.callers)
+
+
+def _is_of_a_parent(root: Step) -> bool:
+    """Whether a path begins in a process that starts workers or waits for them, which pickles no error of its own."""
     return root.why.startswith((STARTS, WAITS)) or startup.WAITING_NAME.fullmatch(last_part(root.function)) is not None
 
 
