@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from keepcause.lint.evidence import launch, startup
 from keepcause.lint.evidence.resolve import Located
-from keepcause.lint.evidence.summary import Class, Function
+from keepcause.lint.evidence.summary import Body, Class, Function
 from keepcause.lint.files import is_test_path
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ ACTOR_START = "start-up method of a ray actor"
 PROCESS_RUN = "run() of a Process class"
 STARTS = "starts workers"
 WAITS = "waits for readiness"
+_PROGRAM = re.compile(r"subprocess\.Popen|asyncio\.(?:subprocess\.)?create_subprocess_(?:exec|shell)|os\.posix_spawnp?")
+"""What starts another program, which is no launch site as nobody sees what it runs."""
 
 
 class Roots:
@@ -75,8 +78,21 @@ class Roots:
         owners = self.resolver.resolve(path, method.rpartition(".")[0])
         if any(isinstance(owner.what, Class) and launch.THREAD in self.resolver.base_names(owner) for owner in owners):
             return True
-        bodies = [found.what.body for found in self.resolver.resolve(path, method) if isinstance(found.what, Function)]
-        return any(not body.launches and any(call.reference == launch.THREAD for call in body.calls) for body in bodies)
+        return any(self._makes_threads_alone(path, body) for path, body in self._bodies(path, method))
+
+    def _makes_threads_alone(self, path: str, body: Body) -> bool:
+        """Whether `body` makes a thread, and no process, be it by one more call; a thread may listen to a process."""
+        if all(call.reference != launch.THREAD for call in body.calls):
+            return False
+        called = (below for call in body.calls for _, below in self._bodies(path, call.reference))
+        return not any(
+            each.launches or any(_PROGRAM.fullmatch(call.reference) for call in each.calls) for each in (body, *called)
+        )
+
+    def _bodies(self, path: str, reference: str) -> Iterator[tuple[str, Body]]:
+        for found in self.resolver.resolve(path, reference):
+            if isinstance(found.what, Function):
+                yield found.path, found.what.body
 
     def named(self, path: str, function: Function) -> str:
         """Why `function` belongs to start-up by its name, its class or its decorators."""
