@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from keepcause.lint.chaining.handler import caught_names, inside
@@ -11,6 +12,8 @@ from keepcause.lint.syntax import SCOPES, last_name, maker
 if TYPE_CHECKING:
     from keepcause.lint.source import Source
 
+_LOOKS = re.compile(r"exc_info|Exception")
+"""Names of what gets to know of the exception in hand without being given it, as torch's `ExceptionWrapper`."""
 _BROAD = ("", "Exception", "BaseException")
 
 
@@ -36,7 +39,9 @@ def _drops(handler: ast.ExceptHandler, source: Source) -> bool:
     for node in inside(handler):
         if isinstance(node, ast.Raise) or (isinstance(node, ast.Name) and node.id == handler.name):
             return False
-        if isinstance(node, ast.Call) and last_name(node.func) in ("exit", "_exit", "quit"):
+        if isinstance(node, ast.Call) and (
+            last_name(node.func) in ("exit", "_exit", "quit") or _LOOKS.search(last_name(node.func))
+        ):
             return False
     return not logs_traceback(handler, source)
 
