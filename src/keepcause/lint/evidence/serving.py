@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _UNTIL = re.compile(r"(?i)stop|shut_?down|exit|quit|terminat|kill")
 _WHILE = re.compile(r"(?i)running")
+_STARTED = re.compile(r"(?i)(?<![a-z])(?:ready|start|launch|init|load|connect|regist|alive|healthy|available)")
 
 
 def served(loop: ast.While, around: ast.AST) -> tuple[int, int] | None:
@@ -27,7 +28,8 @@ def served(loop: ast.While, around: ast.AST) -> tuple[int, int] | None:
     else:
         conditions = loop.test.values if isinstance(loop.test, ast.BoolOp) else [loop.test]
         serves = any(map(_asks_to_go_on, conditions)) and not (
-            any(isinstance(way, ast.Return) and way.value is not None for way in ways_out)
+            any(map(_waits_for_start, conditions))
+            or any(isinstance(way, ast.Return) and way.value is not None for way in ways_out)
             or any(way in ways_out for way in _always_run(loop.body))
         )
     last = loop if ways_out else block(around, loop)[-1]
@@ -35,10 +37,18 @@ def served(loop: ast.While, around: ast.AST) -> tuple[int, int] | None:
 
 
 def _asks_to_go_on(condition: ast.expr) -> bool:
+    return _is_without(_UNTIL, condition) or _WHILE.search(_asked(condition)) is not None
+
+
+def _waits_for_start(condition: ast.expr) -> bool:
+    return _is_without(_STARTED, condition) and not _is_without(_UNTIL, condition)
+
+
+def _is_without(awaited: re.Pattern[str], condition: ast.expr) -> bool:
     match condition:
         case ast.UnaryOp(op=ast.Not(), operand=asked):
-            return _UNTIL.search(_asked(asked)) is not None
-    return _WHILE.search(_asked(condition)) is not None
+            return awaited.search(_asked(asked)) is not None
+    return False
 
 
 def _asked(node: ast.expr) -> str:
