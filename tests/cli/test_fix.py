@@ -270,6 +270,16 @@ def test_structured(project: Path, keepcause: Run) -> None:
     assert keepcause("fix", "--structured").stdout == "Nothing found.\n"
 
 
+def test_structured_hides_what_a_comment_says_is_hidden(project: Path, keepcause: Run) -> None:
+    text = STRUCTURED.replace("None\n", "None  # the path is a secret\n")
+    (project / "worker.py").write_text(text)
+    keepcause("fix", "--structured")
+    structured = text.replace('RuntimeError("no device")', 'WorkerInitError("no device", rank=rank)')
+    assert (project / "worker.py").read_text() == f"from keepcause import WorkerInitError\n\n\n{structured}"
+    keepcause("fix", "--unsafe-fixes")
+    assert "from e  # the path is a secret\n" in (project / "worker.py").read_text()
+
+
 def test_structured_is_asked_for(project: Path, keepcause: Run) -> None:
     (project / "worker.py").write_text(STRUCTURED)
     assert "  1 left: its fix needs --structured\n" in keepcause("fix", "--select", "KC401").stdout

@@ -66,8 +66,8 @@ class UnstructuredWorkerError(Rule):
 
     `WorkerInitError` is a `RuntimeError`, so `except RuntimeError` still catches it; but code that asks for the very
     type, or that let an `Exception` through, may act otherwise. So the fix is unsafe; `keepcause fix --structured`
-    makes it. In a handler the raise gets its cause as well, where it has none. There is no fix where the error has
-    anything but one text as its argument.
+    makes it. In a handler the raise gets its cause as well, where it has none and KC101 calls that safe. There is no
+    fix where the error has anything but one text as its argument.
 
     ## Options
 

@@ -117,12 +117,12 @@ def means(source: Source, reference: str, wanted: str) -> bool:
 
 
 def chained(node: ast.Raise, source: Source) -> tuple[Edit, ...]:
-    """The edits that make `node` keep what its handler caught, where it has no cause and can get one."""
+    """The edits that make `node` keep what its handler caught, where it has no cause and can safely get one."""
     caught = cause.caught_at(node, source)
     if caught is None or not (node.cause is None or isinstance(node.cause, ast.Constant)):
         return ()
     fix = cause.chain(node, caught, source)
-    return () if isinstance(fix, str) else fix.edits
+    return fix.edits if isinstance(fix, Fix) and fix.safety is Safety.SAFE else ()
 
 
 def fix(node: ast.Raise, source: Source, title: str, change: Edit, imports: tuple[Edit, ...]) -> Fix:
