@@ -188,9 +188,8 @@ class Engine:
         """The graph of the program below `root`."""
         key = root, self.settings.declared
         if key not in self._graphs:
-            from keepcause.lint.evidence.graph import (
-                Graph,  # here, as below: most files are turned down, and need no graph
-            )
+            # Here, as below: most files are turned down, and need no graph.
+            from keepcause.lint.evidence.graph import Graph
 
             self._graphs[key] = Graph(self._program(root), self.settings.declared)
         return self._graphs[key]
