@@ -1,4 +1,4 @@
-"""Cheap test on a file's bytes: can it define an exception class that pickle loses? Imports logical lines, constructors.
+"""Cheap test on a file's bytes: can it define an exception class that pickle loses? Imports lines, constructors.
 
 What a class inherits from is followed by name; what it turns down is no exception, or one that is made as its builtin.
 """
