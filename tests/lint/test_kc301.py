@@ -160,6 +160,29 @@ def start(rank):
     assert codes_at(code.replace("enter(rank)\n\n\ndef enter", "pass\n\n\ndef enter"), "KC301") == []
 
 
+@pytest.mark.parametrize(("caller", "found"), [("run", [1]), ("start", [])])
+def test_a_worker_waits_for_others_too(caller: str, found: list[int]) -> None:
+    classes, _, _ = RAISED.partition("def init_worker")
+    code = f"""{classes}import multiprocessing
+
+
+def wait_until_ready(rank):
+    raise StartError(rank, "no store")
+
+
+def run(rank):
+    pass
+
+
+def start(rank):
+    multiprocessing.Process(target=run).start()
+    pass
+"""
+    before, name, behind = code.partition(f"def {caller}(rank):\n")
+    code = f"{before}{name}{behind.replace('pass', 'wait_until_ready(rank)', 1)}"
+    assert [line for line, _ in codes_at(code, "KC301")] == found
+
+
 def test_a_class_is_reported_once() -> None:
     assert codes_at(RAISED, "KC301", "KC309") == [(1, "KC301"), (6, "KC309")]
 

@@ -107,12 +107,20 @@ class Graph:
             return None
         if not _is_of_a_parent(next(_steps(verdict))):
             return verdict
-        for caller in verdict.callers if calls else ():
+        for caller in self._few_callers(verdict) if calls else ():
             above = self.verdict(caller.path, caller.function, _DEEPEST - _DETOURS, caller.line)
             found = self._in_a_worker(above, calls - 1)
             if found is not None:
                 return _called(verdict, caller, found)
         return None
+
+    def _few_callers(self, verdict: Verdict) -> tuple[Caller, ...]:
+        """The callers of a function, be it a root, whose callers decide nothing; none of a shared helper."""
+        if verdict.callers:
+            return verdict.callers
+        files = self._files_that_may_call(verdict.path, verdict.function)
+        callers = self.callers(verdict.path, verdict.function) if len(files) <= _MOST_CALLERS else ()
+        return callers if len(callers) <= _MOST_CALLERS else ()
 
     def _raisers(self, raised: Located) -> Iterator[Caller]:
         """Every function that is seen to raise the class."""
