@@ -34,7 +34,7 @@ REPORT: Final = 60_000
 _SQUEEZES: Final = ((FRAMES, 4_000, True), (10, 1_000, True), (4, 300, False), (2, 60, False))
 """Frames, characters a text, and whether arguments stay: what a chain that is too big is cut down to, step by step."""
 
-_PARTS: Final = {"args": "arguments", "state": "attributes"}
+_PART_NAMES: Final = {"args": "arguments", "state": "attributes"}
 
 S = TypeVar("S", str, bytes)
 
@@ -389,5 +389,5 @@ def _few_parts(node: Node, text: str, characters: int) -> Node:
         short = {name: cut(value, characters) if type(value) is str else value for name, value in state.items()}
         kept = {name: value for name, value in short.items() if is_plain(value, characters * 2)}
         parts["state"] = kept if "fields" in node else {}
-    lost = [what for name, what in _PARTS.items() if name in parts and parts[name] != node[name]]
+    lost = [what for name, what in _PART_NAMES.items() if name in parts and parts[name] != node[name]]
     return parts | {"lost": lost} if lost else parts
