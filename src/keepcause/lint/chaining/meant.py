@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 MEANT = "a comment says that it is meant"
 _COMMENT = re.compile(r"(?:^|[\s:)])#(.*)")
 _REASON = re.compile(
-    r"\b(?:suppress|hid(?:e|ing)|chain|expos|leak|secret|redact|credential|verbos|nois[ey]|spam|clutter)"
+    r"\b(?:suppress|hid(?:e|ing)|chain|expos|(?<!memory )leak|secret|redact|credential|verbos|nois[ey]|spam|clutter)"
     r"|\b(?:trace ?back|stack ?trace)|\b(?:original|underlying|internal|inner) (?:\w+ ){0,2}(?:error|exception)",
     re.IGNORECASE,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from typing import TYPE_CHECKING
 
@@ -27,11 +28,17 @@ def is_swallowed(node: ast.Raise, source: Source) -> bool:
             return False
         if isinstance(up, ast.Try) and child in up.body:
             for handler in up.handlers:
-                names = caught_names(handler)
-                if raised in names or any(name in _BROAD for name in names):
+                if any(_catches(name, raised) for name in caught_names(handler)):
                     return _drops(handler, source)
         child = up
     return False
+
+
+def _catches(name: str, raised: str) -> bool:
+    """Whether a handler of the class `name` catches what is called `raised`, as far as their names tell."""
+    base, derived = getattr(builtins, name, None), getattr(builtins, raised, None)
+    is_derived = isinstance(base, type) and isinstance(derived, type) and issubclass(derived, base)
+    return name in (raised, *_BROAD) or is_derived
 
 
 def _drops(handler: ast.ExceptHandler, source: Source) -> bool:

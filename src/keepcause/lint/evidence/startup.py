@@ -26,6 +26,7 @@ WORKER_STARTUP_NAME = re.compile(
       | wait_(?:for|until)_(?:\w+_)?(?:
             (?:start|launch|init|boot|regist|connect|health|server|addr|model)\w*
           | workers? | actors? | replicas? | engines? | masters? | leaders? | peers? | ports? | clusters?
+          | nodes? | ranks? | gpus? | devices? | stores? | rendezvous
           | ready | up | alive | live | online | available | running | loaded
         )
     )""",
