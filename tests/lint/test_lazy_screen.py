@@ -527,6 +527,7 @@ def test_generators() -> None:
     assert {"b", "e"} <= found
     assert found.isdisjoint({"c", "D"})
     assert generators(b"def a(): pass") == frozenset()
+    assert generators(b"class A:\n  def __init__(self):\n    yield\n") == frozenset()
 
 
 @pytest.mark.parametrize(

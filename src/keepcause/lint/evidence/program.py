@@ -286,12 +286,12 @@ class Program:
 
     @cached_property
     def generators(self) -> frozenset[str]:
-        """The names of all functions that may be generators."""
+        """The names of all functions that may be generators; constructors, which most files call, are none."""
         names: set[str] = set()
         for path in self.paths:
             found = generators(self.data(path))
             names.update(map(bytes.decode, _DEFINED.findall(self.data(path))) if found is None else found)
-        return frozenset(names)
+        return frozenset(names - {"__init__"})
 
     def index(self) -> None:
         """Read every file and make all that is kept of all of them: processes that are started then need not."""

@@ -275,8 +275,8 @@ def _is_returned(code: bytes, at: int) -> bool:
 
 
 def _undecorated(code: bytes, functions: Iterable[tuple[int, bytes]]) -> frozenset[bytes]:
-    """The names of those `functions`, given by start and name, that give what they make."""
-    return frozenset(name for start, name in functions if not _is_decorated(code, start))
+    """The names of those `functions`, given by start and name, that give what they make: no constructor does."""
+    return frozenset(name for start, name in functions if name != b"__init__" and not _is_decorated(code, start))
 
 
 def _may_yield(code: bytes, at: int) -> bool:

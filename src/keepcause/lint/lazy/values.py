@@ -195,7 +195,9 @@ def _functions(source: Source) -> dict[str, list[ast.AST]]:
 
 
 def _result(function: Function, source: Source, seen: frozenset[ast.AST]) -> Lazy | None:
-    """What calling `function` gives, where that is a lazy iterator."""
+    """What calling `function` gives, where that is a lazy iterator; a constructor, which has to give None, is none."""
+    if function.name == "__init__":
+        return None
     if any(source.scopes.qualified(decorator) not in _PLAIN_DECORATORS for decorator in function.decorator_list):
         return None
     own = list(own_nodes(function))
