@@ -137,6 +137,6 @@ def _may_be_text(code: bytes, start: int, end: int) -> bool:
 
 
 @functools.cache
-def behind_block(indent: int) -> re.Pattern[bytes]:
-    """The end of a line before one with code that is indented by at most `indent`."""
-    return re.compile(rb"\n(?=[ \t]{0,%d}[^ \t\n#])" % indent)
+def behind_block(indent: int, inside: bytes = b"") -> re.Pattern[bytes]:
+    """The end of a line before one with code that is indented by at most `indent`, and does not begin with `inside`."""
+    return re.compile(rb"\n(?=[ \t]{0,%d}[^ \t\n#%s])" % (indent, re.escape(inside)))
