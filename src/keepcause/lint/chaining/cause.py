@@ -125,21 +125,20 @@ def chain(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:
     if doubt and node.cause is None:
         doubt = "it may have a cause already"
     doubt = _intention(node, handler, source) or doubt
-    title = f"Raise from the caught exception: `from {name}`"
-    return Fix(Safety.UNSAFE if doubt else Safety.SAFE, f"{title} ({doubt})" if doubt else title, tuple(edits))
+    return _fix(f"Raise from the caught exception: `from {name}`", edits, doubt)
 
 
 def unhide(node: ast.Raise, source: Source) -> Fix:
     """The fix that takes `from None` off a raise in no handler, where no exception is at hand to put in its place."""
     assert node.exc is not None
-    title = "Drop `from None`"
     new = all(_is_new(value, source) for value in outcomes(node.exc))
     doubt = _intention(node, None, source) or ("" if new else "which erases a cause that it may have")
-    return Fix(
-        Safety.UNSAFE if doubt else Safety.SAFE,
-        f"{title} ({doubt})" if doubt else title,
-        (Edit(EditKind.DROP_CAUSE, source.span(node)),),
-    )
+    return _fix("Drop `from None`", [Edit(EditKind.DROP_CAUSE, source.span(node))], doubt)
+
+
+def _fix(title: str, edits: list[Edit], doubt: str) -> Fix:
+    """The fix, which is unsafe where there is a `doubt`, and says so."""
+    return Fix(Safety.UNSAFE, f"{title} ({doubt})", tuple(edits)) if doubt else Fix(Safety.SAFE, title, tuple(edits))
 
 
 def _intention(node: ast.Raise, handler: ast.ExceptHandler | None, source: Source) -> str:
@@ -178,9 +177,7 @@ def _raise_again(node: ast.Raise, caught: Caught, source: Source) -> Fix:
         kind, title = EditKind.DROP_CAUSE, "Raise it with its cause: drop `from None`"
     else:
         kind, title = EditKind.RERAISE, "Raise the caught exception as it is: `raise`"
-    doubt = _intention(node, caught.innermost, source)
-    safety = Safety.UNSAFE if doubt else Safety.SAFE
-    return Fix(safety, f"{title} ({doubt})" if doubt else title, (Edit(kind, source.span(node)),))
+    return _fix(title, [Edit(kind, source.span(node))], _intention(node, caught.innermost, source))
 
 
 def _handler_of(raised: ast.expr, caught: Caught) -> ast.ExceptHandler | None:

@@ -86,7 +86,7 @@ class Graph:
             above = self.verdict(caller.path, caller.function, calls - 1, caller.line)
             found = above if above.depth is not None else self._in_spite_of_share(above, calls - 1)
             if found is not None:
-                return _called(verdict, caller, found)
+                return _called(verdict.path, verdict.function, verdict.callers, caller, found)
         return None
 
     def raised(self, path: str, qualname: str, least: Grade = Grade.LIKELY) -> WorkerInit | None:
@@ -111,7 +111,7 @@ class Graph:
             above = self.verdict(caller.path, caller.function, _DEEPEST - _DETOURS, caller.line)
             found = self._in_a_worker(above, calls - 1)
             if found is not None:
-                return _called(verdict, caller, found)
+                return _called(verdict.path, verdict.function, verdict.callers, caller, found)
         return None
 
     def _few_callers(self, verdict: Verdict) -> tuple[Caller, ...]:
@@ -236,7 +236,7 @@ class Graph:
             marked = [pair for pair in zip(verdicts, callers, strict=True) if pair[0].depth is not None]
             if len(marked) >= enough:
                 nearest, caller = min(marked, key=lambda pair: pair[0].depth or 0)
-                return _called(Verdict(path, function, None, "", callers=callers), caller, nearest)
+                return _called(path, function, callers, caller, nearest)
             if sum(verdict.final for verdict in verdicts) > len(callers) - enough:
                 break
         if len(callers) == 1:
@@ -289,11 +289,11 @@ class Graph:
                     yield Caller(candidate, caller, max(starting or lines))
 
 
-def _called(verdict: Verdict, caller: Caller, above: Verdict) -> Verdict:
-    """The verdict on the same function as called by `caller`, which is on the path `above`."""
+def _called(path: str, function: Function, callers: tuple[Caller, ...], caller: Caller, above: Verdict) -> Verdict:
+    """The verdict on a function as called by one of its callers, which is on the path `above`."""
     assert above.depth is not None
     why = f"called at line {caller.line} of {caller.path}"
-    return Verdict(verdict.path, verdict.function, above.depth + 1, why, above, callers=verdict.callers)
+    return Verdict(path, function, above.depth + 1, why, above, callers=callers)
 
 
 def _is_of_a_parent(root: Step) -> bool:

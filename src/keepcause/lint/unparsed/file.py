@@ -51,8 +51,8 @@ class Unparsed:
             if indentation.strip(b" \t\f") or code[behind : behind + 1] in LETTERS:
                 continue
             continued = code[max(0, start - 2) : start] == b"\\\n"
-            block_end = behind_block(len(indentation), b"\\")  # a continuation may be indented by what follows it
-            end = block_end.search(code, at) if looks_right and not continued else None
+            # A line that begins with a continuation may be indented by what follows it.
+            end = behind_block(len(indentation), b"\\").search(code, at) if looks_right and not continued else None
             found.append((indentation, code[at : end.start() if end else len(code)]))
         return found
 
