@@ -40,9 +40,9 @@ DRIVING_NAME = re.compile(
 """Names of methods by which a parent starts a worker or executor; so are `WORKER_STARTUP_NAME`'s."""
 
 WORKER_ENDINGS = tuple(
-    rf"{word}(?:Base|Impl|Proc|Process|V[0-9]+)?" for word in ("Worker", "Executor", "Actor", "Replica")
+    rf"{word}(?:Base|Impl|Proc|Process|V[0-9]+)?" for word in ("Worker", "Executor(?<!ThreadPoolExecutor)", "Actor", "Replica")
 )
-"""How the names of `WORKER_CLASS` end."""
+"""How the names of `WORKER_CLASS` end; the workers of a pool of threads are no processes."""
 WORKER_CLASS = re.compile(rf"(?:\w*[a-z0-9_])?(?:{'|'.join(WORKER_ENDINGS)})")
 """Names of classes whose instances are workers or drive them; evidence only together with a start-up method's name."""
 
