@@ -13,6 +13,7 @@ import pytest
 import keepcause as package
 from keepcause.config import FOR_PEOPLE, FORMATS, KEYS, ConfigError, defaults, enabled, load, overridden
 from keepcause.config.layers import Layers
+from keepcause.lint.rule import all_codes
 
 if TYPE_CHECKING:
     import subprocess
@@ -129,6 +130,9 @@ def test_which_rules_are_on() -> None:
     assert enabled((), ()) == frozenset()
     assert enabled(("KC",), ("KC1",)) == {code for code in everything if not code.startswith("KC1")}
     assert enabled(("KC101",), ("KC101",)) == frozenset()
+    assert enabled(("ALL",), ()) == set(all_codes()) > everything
+    assert enabled(("ALL",), ("KC",)) == enabled(("ALL",), ("ALL",)) == frozenset()
+    assert enabled(("KC10",), ("ALL",)) == enabled(("KC10",), ())
 
 
 @pytest.mark.parametrize(
@@ -143,6 +147,8 @@ def test_which_rules_are_on() -> None:
         ({"ignore": ("KC20",)}, ("KC1",), (), ("KC2", "KC20")),
         ({"ignore": ("KC1",)}, (), ("KC202",), ("KC2", "KC1")),
         ({"select": ("KC2",), "ignore": ("KC201",)}, ("KC2",), (), ("KC201",)),
+        ({"select": ("ALL",)}, ("ALL",), (), ("KC2",)),
+        ({"ignore": ("ALL",)}, (), (), ("KC2", "ALL")),
     ],
 )
 def test_the_command_line_overrides(given: dict[str, object], select: object, more: object, ignore: object) -> None:
@@ -196,6 +202,7 @@ def test_a_rule_that_is_off_needs_its_full_code(project: Path, keepcause: Run) -
     assert not found("--ignore=KC1")
     assert found("--select=KC999")
     assert found("--select=KC101,KC999", "--ignore=KC1")
+    assert found("--select=ALL", "--ignore=KC1")
     configured(project, "select = ['KC999']")
     assert found()
     assert not found("--ignore=KC99")

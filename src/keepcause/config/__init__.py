@@ -8,7 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from keepcause.config.globs import matcher
-from keepcause.config.kinds import CODES, CODES_BY_GLOB, FUNCTIONS, GLOBS, NAMES, REFERENCE, TRUTH, Kind, one_of
+from keepcause.config.kinds import (
+    ALL,
+    CODES,
+    CODES_BY_GLOB,
+    FUNCTIONS,
+    GLOBS,
+    NAMES,
+    REFERENCE,
+    TRUTH,
+    Kind,
+    means,
+    one_of,
+)
 from keepcause.lint.files import SKIPPED, read
 from keepcause.lint.finding import Grade
 from keepcause.lint.options import Declared, Structured
@@ -59,7 +71,7 @@ KEYS = (
         "select",
         CODES,
         ["KC"],
-        "rules to check for, by code or prefix; a rule that is off needs its full code",
+        "rules to check for, by code or prefix; a rule that is off needs its full code, or `ALL`",
         '["KC101", "KC2"]',
         "As an option it stands for the file's `select` and `extend-select`, and counts also where the file ignores "
         "the same or more.",
@@ -223,15 +235,16 @@ def overridden(config: Config, given: Config) -> Config:
     return {
         **config,
         **given,
-        "select": given.get("select", _without(config["select"], ignore)),
-        "extend-select": (*_without(was_more, ignore), *more),
-        "ignore": (*(old for old in config["ignore"] if not any(code.startswith(old) for code in chosen)), *ignore),
+        "select": given.get("select", without(config["select"], ignore)),
+        "extend-select": (*without(was_more, ignore), *more),
+        "ignore": (*(old for old in config["ignore"] if not any(means(old, code) for code in chosen)), *ignore),
         "extend-exclude": config["extend-exclude"] + given.get("extend-exclude", ()),
     }
 
 
-def _without(codes: Iterable[str], named: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(code for code in codes if not code.startswith(named))
+def without(codes: Iterable[str], named: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `codes` that no code or prefix in `named` means."""
+    return tuple(code for code in codes if not any(means(name, code) for name in named))
 
 
 def spelled(config: Config) -> str:
@@ -247,7 +260,7 @@ def settings(config: Config, path: str) -> Settings:
     for pattern, ignored in config["per-file-ignores"]:
         positive = pattern.removeprefix("!")
         if matcher((positive,))(path) is (positive == pattern):
-            codes = frozenset(_without(codes, ignored))
+            codes = frozenset(without(codes, ignored))
     return Settings(
         codes=codes,
         evidence=Grade(config["evidence"]),
@@ -260,16 +273,18 @@ def settings(config: Config, path: str) -> Settings:
 def enabled(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
     """The codes that are on: those that a longer beginning selects than ignores.
 
-    Only its full code turns on a rule that is off by default.
+    Only its full code, or `ALL`, turns on a rule that is off by default.
     """
     from keepcause.lint.rule import all_rules
 
     return frozenset(
         rule.code
         for rule in all_rules()
-        if (rule.on_by_default or rule.code in select) and _longest(rule.code, select) > _longest(rule.code, ignore)
+        if (rule.on_by_default or not {rule.code, ALL}.isdisjoint(select))
+        and _longest(rule.code, select) > _longest(rule.code, ignore)
     )
 
 
 def _longest(code: str, named: Iterable[str]) -> int:
-    return max((len(name) for name in named if code.startswith(name)), default=0)
+    """How much of `code` is named: 0 where `ALL` is, -1 where it is not named."""
+    return max((0 if name == ALL else len(name) for name in named if means(name, code)), default=-1)

@@ -45,13 +45,22 @@ def texts(value: object, folder: Path) -> tuple[str, ...]:
     return tuple(value)
 
 
+ALL = "ALL"
+"""Stands for the codes of all rules where codes or prefixes are named."""
+
+
+def means(name: str, code: str) -> bool:
+    """Whether `name`, a code, a prefix or `ALL`, means the rule, or the rules, `code`."""
+    return name == ALL or code.startswith(name)
+
+
 def codes(value: object, folder: Path) -> tuple[str, ...]:
-    """A list of rule codes or prefixes; raises ValueError where one means no rule."""
+    """A list of rule codes or prefixes, or `ALL`; raises ValueError where one means no rule."""
     known = all_codes()
     listed = texts(value, folder)
     for code in listed:
-        if not code or not any(rule.startswith(code) for rule in known):
-            raise ValueError(f"no rule has the code {code!r}; there are {', '.join(known)}")
+        if not code or not any(means(code, rule) for rule in known):
+            raise ValueError(f"no rule has the code {code!r}; there are {', '.join(known)}, and {ALL}")
     return listed
 
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepcause.config import Config, ConfigError, defaults, load, overridden, settings
+from keepcause.config import Config, ConfigError, defaults, load, overridden, settings, without
 from keepcause.config.globs import matcher
 
 if TYPE_CHECKING:
@@ -57,8 +57,7 @@ class Layers:
 
     def _completed(self, config: Config) -> Config:
         config = overridden(config, self._given)
-        more = (code for code in self._more if not code.startswith(config["ignore"]))
-        config["extend-select"] = (*config["extend-select"], *more)
+        config["extend-select"] = (*config["extend-select"], *without(self._more, config["ignore"]))
         return config
 
     def settings(self, path: Path | str) -> Settings:

@@ -40,7 +40,8 @@ DRIVING_NAME = re.compile(
 """Names of methods by which a parent starts a worker or executor; so are `WORKER_STARTUP_NAME`'s."""
 
 WORKER_ENDINGS = tuple(
-    rf"{word}(?:Base|Impl|Proc|Process|V[0-9]+)?" for word in ("Worker", "Executor(?<!ThreadPoolExecutor)", "Actor", "Replica")
+    rf"{word}(?:Base|Impl|Proc|Process|V[0-9]+)?"
+    for word in ("Worker", "Executor(?<!ThreadPoolExecutor)", "Actor", "Replica")
 )
 """How the names of `WORKER_CLASS` end; the workers of a pool of threads are no processes."""
 WORKER_CLASS = re.compile(rf"(?:\w*[a-z0-9_])?(?:{'|'.join(WORKER_ENDINGS)})")
