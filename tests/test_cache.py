@@ -156,7 +156,7 @@ def test_a_change_during_the_check_that_is_taken_back_counts(
 
 def test_trouble_is_told_by_the_name_that_is_asked_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "sub").mkdir()
-    write(project / "sub" / "broken.py", "def load(:\n    raise ValueError() from None\n")
+    write(project / "sub" / "broken.py", HELPER.replace("load()", "load("))
     for folder, name in (
         (project, "sub/broken.py"),
         (project / "sub", "broken.py"),

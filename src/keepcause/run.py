@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keepcause.cache import CacheError, Record
 from keepcause.config import ConfigError, spelled
 from keepcause.lint.checked import FileReport, Trouble
 from keepcause.lint.files import Tree, read
@@ -18,7 +17,7 @@ from keepcause.lint.files import Tree, read
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from keepcause.cache import Result, Results
+    from keepcause.cache import Record, Result, Results
     from keepcause.config import Config
     from keepcause.config.layers import Layers
     from keepcause.lint.engine import Engine, Graphs, Settings
@@ -142,6 +141,8 @@ class Run:
 
     def _record(self, files: Sequence[str], cache: Path) -> Record | None:
         """The record of checking `files`, which needs their programs, too; None where not all can be checked."""
+        from keepcause.cache import Record
+
         asked: dict[tuple[int, str], list[str]] = {}
         configs: dict[int, Config] = {}
         try:
@@ -160,6 +161,8 @@ class Run:
 
 
 def _load(record: Record, warn: Callable[[str], object]) -> Results | None:
+    from keepcause.cache import CacheError
+
     try:
         return record.load()
     except CacheError as error:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
 
-HIDDEN = "def init_worker(): raise X from None\n"
+HIDDEN = "def init_worker(): raise X from None  # except\n"
+"""What may be found in a file, as far as a look at its bytes tells."""
 
 
 def troubles(done: subprocess.CompletedProcess[str]) -> list[str]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
 
-HIDDEN = "def init_worker(): raise X from None\n"
+HIDDEN = "def init_worker(): raise X from None  # except\n"
+"""What may be found in a file, as far as a look at its bytes tells."""
 HOSTILE_NAMES = [
     b"new\nline.py",
     b"\x1b[2Jclear.py",

@@ -90,7 +90,7 @@ def test_fix_of_stdin_prints_what_it_became(project: Path, keepcause: Run, worke
     assert "+        except OSError as e:\n" in done.stdout
 
 
-@pytest.mark.parametrize("text", ["x = 1\n", "", "raise X from None\ndef (\n"])
+@pytest.mark.parametrize("text", ["x = 1\n", "", "try: f()\nexcept E: raise X from None\ndef (\n"])
 def test_fix_of_stdin_loses_nothing(project: Path, keepcause: Run, text: str) -> None:
     assert keepcause("fix", "-", input=text).stdout == text
     table(project, "exclude = ['x.py']\nforce-exclude = true")

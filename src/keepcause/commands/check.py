@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from keepcause import cache
 from keepcause.commands import CommandError, session
 from keepcause.commands.inputs import inputs
 from keepcause.lint.checked import Trouble
@@ -88,9 +87,11 @@ def _cache_folder(named: Path | None) -> Path | None:
     if named is None:
         folder = program_root(Path.cwd() / "_") / CACHE_FOLDER
         return None if folder.is_symlink() else folder
+    from keepcause.cache import CacheError, check_folder  # here, as not every run needs it
+
     try:
-        cache.check_folder(named)
-    except (cache.CacheError, OSError) as error:
+        check_folder(named)
+    except (CacheError, OSError) as error:
         raise CommandError(f"--cache-dir: {error}") from error
     return named
 

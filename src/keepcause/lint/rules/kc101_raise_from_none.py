@@ -79,8 +79,8 @@ class RaiseFromNone(Rule):
     nodes = (ast.Raise,)
 
     def glance(self, file: Unparsed) -> bool:
-        """A file without `from None` has none."""
-        return may_raise_from_none(file)
+        """A file without a handler or without `from None` has none."""
+        return file.may_handle and may_raise_from_none(file)
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for a `from None` inside a handler."""

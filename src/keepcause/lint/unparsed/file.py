@@ -35,12 +35,19 @@ class Unparsed:
         return LogicalLines(self.code)
 
     @functools.cached_property
+    def may_handle(self) -> bool:
+        """Whether it may hold an exception handler."""
+        return b"except" in self.code
+
+    @functools.cached_property
     def handlers(self) -> list[tuple[bytes, bytes]]:
         """The indentation and text of each handler, from `except` to where its block ends by the looks of it.
 
         Where indentation is not what it looks like, the text is all that follows.
         """
         code = self.code
+        if not self.may_handle:
+            return []
         if b"\r" in code:
             code = code.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         looks_right = b"\f" not in code
