@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint.syntax import last_name, short
-from keepcause.lint.unparsed.logical import BETWEEN, NEXT_NAME, NO_WORD, WORD
+from keepcause.lint.unparsed.logical import BETWEEN, NEXT_NAME, NO_WORD
 from keepcause.lint.unparsed.surroundings import (
     FARTHEST,
-    definitions,
-    functions_around,
+    Definitions,
     is_in_comment,
     told_before,
 )
@@ -52,10 +50,16 @@ _IMPORTS_THREADING = re.compile(rb"^[ \t]*import threading\r?$", re.MULTILINE)
 _CALLED = re.compile(
     rb"\((?:(?<=spawn\()|(?<=start_processes\()|(?<=launch\()|(?<=_run_multiprocess\()|(?<=fork\()|(?<=remote\()(?<!\wremote\())"
 )
-_STARTERS = re.compile(
-    rb"(?:Process|Thread|Pool|ProcessPool%s*+|get_reusable_executor|worker_init_fn)%s" % (WORD, NO_WORD)
-    + rb"|(?:[.,(]|import)%s(?:spawn|start_processes|launch|_run_multiprocess|fork|remote)%s" % (BETWEEN, NO_WORD)
-    + rb"(?!%s)" % NEXT_NAME
+_STARTERS = (
+    *(
+        re.compile(word + NO_WORD)
+        for word in (b"Thread", b"Process", b"Pool", b"get_reusable_executor", b"worker_init_fn")
+    ),
+    re.compile(rb"ProcessPool"),
+    re.compile(
+        rb"(?:[.,(]|import)%s(?:spawn|start_processes|launch|_run_multiprocess|fork|remote)%s(?!%s)"
+        % (BETWEEN, NO_WORD, NEXT_NAME)
+    ),
 )
 """How what starts a function is called, or the keyword that takes it: one stands where a file itself shows a launch."""
 _LAUNCHERS = (b"elastic_launch", b"torch_xla")
@@ -92,7 +96,7 @@ def may_launch(data: bytes) -> bool:
 def may_launch_alone(data: bytes) -> bool:
     """Whether a file with these bytes may hold a launch site that is told from this file alone."""
     return next(_calls(data), None) is not None or (
-        next(_arguments(data), None) is not None and _STARTERS.search(data) is not None
+        next(_arguments(data), None) is not None and any(starter.search(data) for starter in _STARTERS)
     )
 
 
@@ -111,7 +115,7 @@ def _calls(data: bytes) -> Iterator[int]:
 
 def _arguments(data: bytes) -> Iterator[int]:
     """Where a function may be handed to what starts workers."""
-    defined = functools.cache(lambda: definitions(data) if _IMPORTS_THREADING.search(data) else None)
+    defined = Definitions(data)
     for keyword in _KEYWORDS:
         for match in keyword.finditer(data):
             if _is_argument(data, match.start()) and not _is_for_method_thread(data, match.start(), defined):
@@ -126,15 +130,13 @@ def _is_argument(data: bytes, start: int) -> bool:
     return before.endswith((b"(", b",")) and not is_in_comment(data, start)
 
 
-def _is_for_method_thread(data: bytes, start: int, defined: Callable[[], list[int] | None]) -> bool:
-    """Whether the keyword at `start` is the first of a `threading.Thread` that is not started by an `__init__`.
-
-    `defined` gives where there are definitions; None where `threading` may be anything.
-    """
-    if not _THREAD_CALL.search(data, max(0, start - FARTHEST), start):
-        return False
-    places = defined()
-    return places is not None and all(name != b"__init__" for _, name in functions_around(data, start, places))
+def _is_for_method_thread(data: bytes, start: int, defined: Definitions) -> bool:
+    """Whether the keyword at `start` is the first of a `threading.Thread` that is not started by an `__init__`."""
+    return (
+        _THREAD_CALL.search(data, max(0, start - FARTHEST), start) is not None
+        and _IMPORTS_THREADING.search(data) is not None  # else `threading` may be anything
+        and all(name != b"__init__" for _, name in defined.functions_around(start))
+    )
 
 
 def recognise(call: ast.Call, references: References, source: Source) -> Iterator[Launch]:

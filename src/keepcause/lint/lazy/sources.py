@@ -16,8 +16,7 @@ from keepcause.lint.unparsed.logical import BETWEEN, LETTERS, NEXT_NAME, NO_WORD
 from keepcause.lint.unparsed.surroundings import (
     BLANK,
     FARTHEST,
-    definitions,
-    functions_around,
+    Definitions,
     is_in_comment,
     line_start,
     places,
@@ -251,8 +250,8 @@ _BEFORE_YIELD = (b":", b";", b"=", b"(", b"{")
 def generators(code: bytes) -> frozenset[bytes]:
     """The names of the generator functions that `code` defines, and of some others."""
     yields = [at for at in places(code, b"yield") if _may_yield(code, at)]
-    defined = definitions(code) if yields else []
-    return _undecorated(code, {function for at in yields for function in functions_around(code, at, defined)})
+    defined = Definitions(code)
+    return _undecorated(code, {function for at in yields for function in defined.functions_around(at)})
 
 
 def returning(code: bytes, made: Iterable[int]) -> dict[int, frozenset[bytes]]:
@@ -261,8 +260,8 @@ def returning(code: bytes, made: Iterable[int]) -> dict[int, frozenset[bytes]]:
     What makes an object's text is left out: it shows what it returns.
     """
     returned = [at for at in made if _is_returned(code, at)]
-    defined = definitions(code) if returned else []
-    around = {at: frozenset(functions_around(code, at, defined)) for at in returned}
+    defined = Definitions(code)
+    around = {at: frozenset(defined.functions_around(at)) for at in returned}
     return {
         at: _undecorated(code, each) for at, each in around.items() if _OWN_TEXTS.isdisjoint(name for _, name in each)
     }

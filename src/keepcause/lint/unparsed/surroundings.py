@@ -79,36 +79,55 @@ def places(code: bytes, word: bytes) -> Iterator[int]:
         at = code.find(word, at + len(word))
 
 
-def definitions(code: bytes) -> list[int]:
-    """Where functions and classes may be defined, in their order."""
-    return sorted([*places(code, b"def"), *places(code, b"class")])
+class Definitions:
+    """Where functions and classes may be defined in a file's bytes."""
 
+    def __init__(self, code: bytes) -> None:
+        self._code = code
 
-def functions_around(code: bytes, at: int, defined: list[int]) -> Iterator[tuple[int, bytes]]:
-    """Start and name of the function around `at`; where it takes more than a glance to tell, of all that may be it.
+    @functools.cached_property
+    def _starts(self) -> list[int]:
+        """The offsets of all definitions, in their order."""
+        return sorted([*places(self._code, b"def"), *places(self._code, b"class")])
 
-    Inner ones come first. `defined` is what `definitions` gives.
-    """
-    least = sys.maxsize
-    for start in reversed(defined[: bisect.bisect(defined, at)]):
-        first = line_start(code, start)
-        before = code[first:start]
-        definition = _DEFINITION.match(code, start)
-        if definition is None or before.strip() not in (b"", b"async"):
-            continue
-        indentation = before.partition(b"async")[0]
-        column = width(indentation)
-        is_continued = code[max(0, first - 3) : first].endswith(_CONTINUED)  # behind `async`, at any column
-        if column < least or is_continued:
-            is_code = not is_continued and not _may_be_text(code, start, at)
-            if definition[1] == b"def":
-                yield start, definition[2]
-                if is_code and _is_in_block(code, start, at, len(indentation)):
-                    return
-            if is_code:
-                least = column
-        if least == 0:
-            return
+    @functools.cached_property
+    def _quotes(self) -> tuple[list[int], ...]:
+        """The offsets of triple quotes, by their kind."""
+        return tuple(list(places(self._code, quotes)) for quotes in (b'"""', b"'''"))
+
+    def functions_around(self, at: int) -> Iterator[tuple[int, bytes]]:
+        """Start and name of the function around `at`; where it takes more than a glance to tell, of all that may be it.
+
+        Inner ones come first.
+        """
+        code = self._code
+        least = sys.maxsize
+        for start in reversed(self._starts[: bisect.bisect(self._starts, at)]):
+            definition = _DEFINITION.match(code, start)
+            if definition is None:
+                continue
+            first = line_start(code, start)
+            before = code[first:start]
+            if before.strip() not in (b"", b"async"):
+                continue
+            indentation = before.partition(b"async")[0]
+            column = width(indentation)
+            is_continued = code[max(0, first - 3) : first].endswith(_CONTINUED)  # behind `async`, at any column
+            if column < least or is_continued:
+                is_code = not is_continued and not self._may_be_text(start, at)
+                if definition[1] == b"def":
+                    yield start, definition[2]
+                    if is_code and _is_in_block(code, start, at, len(indentation)):
+                        return
+                if is_code:
+                    least = column
+            if least == 0:
+                return
+
+    def _may_be_text(self, start: int, end: int) -> bool:
+        """Whether what stands at `start` may be in a string that ends before `end`."""
+        counts = ((bisect.bisect(known, start), bisect.bisect(known, end)) for known in self._quotes)
+        return any(before % 2 or (until - before) % 2 for before, until in counts)
 
 
 def is_whole(text: bytes) -> bool:
@@ -129,11 +148,6 @@ def _is_in_block(code: bytes, start: int, at: int, indent: int) -> bool:
     text = code[start:at]
     lines, end, _ = text.rpartition(b"\n")
     return b"\r" not in text and b"\f" not in text and is_whole(lines if end else text)
-
-
-def _may_be_text(code: bytes, start: int, end: int) -> bool:
-    """Whether what stands at `start` may be in a string that ends before `end`."""
-    return any(code.count(quotes, *span) % 2 for quotes in (b'"""', b"'''") for span in ((0, start), (start, end)))
 
 
 @functools.cache
