@@ -46,7 +46,7 @@ REPAIRED = Settings(
 )
 """Rules that review comments are left out: the judge takes no change of a comment."""
 CHECKPOINT = FIXTURES / "checkpoints" / "step-7"
-BY_HALVES = re.compile(rb"coding[:=][ \t]*(?:utf.?7|punycode|unicode.?escape)", re.IGNORECASE)
+BY_HALVES = re.compile(rb"coding[:=][ \t]*(?:utf.?7|punycode|unicode.?escape|iso.?2022|hz)", re.IGNORECASE)
 """Encodings of which Python, which reads line by line, may see half a character."""
 STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 TEXTS = [
