@@ -6,6 +6,7 @@ import contextlib
 import mmap
 import os
 import pickle
+import select
 import signal
 import sys
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -18,6 +19,8 @@ Result = TypeVar("Result")
 
 _LEAST = 250
 """How many files a process must get to save more time than starting it takes."""
+_AT_ONCE = 8
+"""How many files a process is given at a time: neighbours, as what proves one of them often proves the next."""
 
 
 def processes(files: int) -> int:
@@ -33,49 +36,69 @@ def check_all(
 ) -> Iterator[Result | None]:
     """What `check` says of each of `files`, in their order; None where it has nothing to say.
 
-    `count` processes share the work. `died` makes the result of a file whose process ended while checking it, of which
-    it is told the way; the rest goes on.
+    `count` processes share the work: each is given the next few files when it is done with the last. `died` makes the
+    result of a file whose process ended while checking it, of which it is told the way; the rest goes on.
     """
     if count < 2:
         yield from map(check, files)
         return
-    shares = [_Share(check, files[first::count], died) for first in range(count)]
+    numbers = range(len(files))
+    runs = iter([numbers[first : first + _AT_ONCE] for first in numbers[::_AT_ONCE]])
+    found: dict[int, Result] = {}
+    workers = [_Worker(check, files) for _ in range(count)]
     try:
-        for share in shares:
-            share.start(0)
-        found = [share.results() for share in shares]
-        for number in range(len(files)):
-            yield found[number % count].get(number // count)
+        for worker in workers:
+            worker.give(next(runs, ()))
+        while busy := [worker for worker in workers if worker.run]:
+            for worker in select.select(busy, [], [])[0]:
+                left: Sequence[int] = ()
+                try:
+                    found.update(worker.results())
+                except (EOFError, pickle.UnpicklingError):
+                    number, way = worker.end()
+                    found[number] = died(files[number], way)
+                    left = [other for other in worker.run if other != number]
+                worker.give(left or next(runs, ()))
+        yield from map(found.get, numbers)
     finally:
-        for share in shares:
-            share.stop()
+        for worker in workers:
+            worker.stop()
 
 
-class _Share(Generic[File, Result]):
-    """The files that one process checks, one after the other."""
+class _Worker(Generic[File, Result]):
+    """A process that checks the files that it is given, a run of them at a time."""
 
-    def __init__(
-        self, check: Callable[[File], Result | None], files: Sequence[File], died: Callable[[File, str], Result]
-    ) -> None:
+    def __init__(self, check: Callable[[File], Result | None], files: Sequence[File]) -> None:
+        self.run: Sequence[int] = ()
+        """The numbers of the files that are being checked."""
         self._check = check
         self._files = files
-        self._died = died
         self._place = mmap.mmap(-1, 8)
-        """The number of the file that is being checked, for the parent to see."""
+        """The number of the file at which the process is, for the parent to see."""
         self._pid = 0
 
+    def fileno(self) -> int:
+        """What can be read as soon as there are results, or the process has ended."""
+        return self._results.fileno()
+
+    def give(self, run: Sequence[int]) -> None:
+        """Let the process check the files with these numbers, if there are any."""
+        self.run = run
+        if run:
+            if not self._pid:
+                self._start()
+            with contextlib.suppress(BrokenPipeError):  # it has ended, as its results will tell
+                os.write(self._runs, pickle.dumps(run))
+
     def results(self) -> dict[int, Result]:
-        """The results that say something, by the number of the file."""
-        found: dict[int, Result] = {}
-        while True:
-            with os.fdopen(self._pipe, "rb") as pipe, contextlib.suppress(EOFError, pickle.UnpicklingError):
-                while (said := pickle.load(pipe)) is not None:
-                    found[said[0]] = said[1]
-                self._wait()
-                return found
-            number = int.from_bytes(self._place[:8], "little")
-            found[number] = self._died(self._files[number], _way(self._wait()))
-            self.start(number + 1)
+        """The results of the run that say something; raises EOFError or UnpicklingError where the process has ended."""
+        results: dict[int, Result] = pickle.load(self._results)
+        return results
+
+    def end(self) -> tuple[int, str]:
+        """The number of the file at which the process ended, and the way."""
+        number, way = int.from_bytes(self._place[:8], "little"), _way(self._wait())
+        return (number if number in self.run else self.run[0]), way
 
     def stop(self) -> None:
         """End the process if it still runs."""
@@ -84,38 +107,43 @@ class _Share(Generic[File, Result]):
             self._wait()
 
     def _wait(self) -> int:
+        os.close(self._runs)
+        self._results.close()
         pid, self._pid = self._pid, 0
         return os.waitpid(pid, 0)[1]
 
-    def start(self, first: int) -> None:
-        """Let a process check the files from number `first` on."""
+    def _start(self) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         parent = os.getpid()
-        self._pipe, theirs = os.pipe()
+        runs, self._runs = os.pipe()
+        results, theirs = os.pipe()
+        self._results = os.fdopen(results, "rb")
         # An interrupt waits until each process knows which one it is.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self._pid = os.fork()
         if self._pid:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            os.close(runs)
             os.close(theirs)
             return
         try:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-            with os.fdopen(theirs, "wb") as pipe:
-                for number in range(first, len(self._files)):
-                    if os.getppid() != parent:
-                        break  # nobody waits for more
-                    self._place[:8] = number.to_bytes(8, "little")
-                    result = self._check(self._files[number])
-                    if result is not None:
-                        pickle.dump((number, result), pipe)
-                        pipe.flush()
-                pickle.dump(None, pipe)
+            with os.fdopen(runs, "rb") as given, os.fdopen(theirs, "wb") as said:
+                while os.getppid() == parent:  # else nobody waits for more
+                    pickle.dump(dict(self._checked(pickle.load(given))), said)
+                    said.flush()
             os._exit(0)
         finally:
             os._exit(1)
+
+    def _checked(self, run: Sequence[int]) -> Iterator[tuple[int, Result]]:
+        for number in run:
+            self._place[:8] = number.to_bytes(8, "little")
+            result = self._check(self._files[number])
+            if result is not None:
+                yield number, result
 
 
 def _way(status: int) -> str:
