@@ -161,17 +161,14 @@ class _Text:
     def repaired(self) -> Repair:
         """What becomes of the findings; raises SourceError, and ModuleNotFoundError without LibCST."""
         try:
-            from keepcause.codemod.apply import Repair, allowed_fixes, repair_file
+            from keepcause.codemod.apply import allowed_fixes, repair_file
         except ModuleNotFoundError as error:
             if error.name != "libcst":
                 raise
             reason = "keepcause.fix_source needs LibCST: pip install 'keepcause[fix]'"
             raise ModuleNotFoundError(reason, name=error.name) from error
-        report = self.report()
-        if not report.findings:
-            return Repair(self.data, (), (), ())
         try:
-            return repair_file(report, self.engine, allowed_fixes(unsafe=self.unsafe_fixes, codes=self._more))
+            return repair_file(self.report(), self.engine, allowed_fixes(unsafe=self.unsafe_fixes, codes=self._more))
         except RecursionError as error:
             raise SourceError("nested too deeply to be repaired") from error
 

@@ -42,6 +42,16 @@ def test_edits(tmp_path: Path) -> None:
     assert {path.stem: path.read_bytes() for path in tmp_path.glob("*.py")} == expected
 
 
+def test_a_file_without_findings_need_not_be_python(tmp_path: Path) -> None:
+    (tmp_path / "worker.py").write_bytes(WORKER)
+    (tmp_path / "odd.py").write_bytes(b"x = '\\x1'\n")  # LibCST does not read what an escape means
+    (tmp_path / "bad.py").write_bytes(b"x = '\\x1'\n" + WORKER)
+    result = run(tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert " - Skipped 1 files.\n" in result.stdout + result.stderr, "bad.py, which is no Python"
+    assert (tmp_path / "worker.py").read_bytes() == REPAIRED
+
+
 def test_unsafe_fixes_are_named_and_made_on_demand(tmp_path: Path) -> None:
     path = tmp_path / "worker.py"
     path.write_text("def check(rows):\n    raise ValueError(f'{(row for row in rows)}')\n")

@@ -62,6 +62,8 @@ class Repair:
 
 def repair_file(report: FileReport, engine: Engine, allowed: Allowed) -> Repair:
     """As `repair`, for a file that `engine` has checked, and checks again as it is repaired."""
+    if not report.findings:
+        return Repair(report.data, (), (), ())  # it need not be Python
     source = Source(report.data, str(report.path))
     return repair(source, report.findings, allowed=allowed, relint=partial(engine.findings, report.path))
 

@@ -56,24 +56,21 @@ def run(options: argparse.Namespace) -> int:
     outcome = Outcome(allowed_fixes(unsafe=this.here["unsafe-fixes"], codes=codes))
     text = b"".join((asked.given or {}).values())
     for engine, report in this.reports_one_by_one(asked.paths):
-        result = (
-            attempt(report.path, partial(outcome.add, engine, report), "repaired") if report.findings else report.data
-        )
+        result = attempt(report.path, partial(outcome.add, engine, report), "repaired")
         if isinstance(result, Trouble):
             this.complain(result)
-            continue
-        try:
-            if options.diff:
-                patch = diff(report.path, report.data, result)
-                sys.stdout.buffer.write(_shown(patch) if sys.stdout.isatty() else patch)
-                sys.stdout.flush()
-            elif asked.given is not None:
-                text = result
-            elif result != report.data:
+        elif options.diff:
+            patch = diff(report.path, report.data, result)
+            sys.stdout.buffer.write(_shown(patch) if sys.stdout.isatty() else patch)
+            sys.stdout.flush()
+        elif asked.given is not None:
+            text = result
+        elif result != report.data:
+            try:
                 write(report.path, report.data, result)
-        except WriteError as error:
-            outcome.take_back(report.path, str(error))
-            this.complain(Trouble(str(report.path), f"not repaired: {error}"))
+            except WriteError as error:
+                outcome.take_back(report.path, str(error))
+                this.complain(Trouble(str(report.path), f"not repaired: {error}"))
     if not options.diff:
         sys.stdout.buffer.write(text)
         this.print(outcome.left, sys.stdout if asked.given is None else sys.stderr)
