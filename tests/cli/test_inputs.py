@@ -152,6 +152,9 @@ def test_files_from(project: Path, check: Run, worker: str) -> None:
     done = check("--files-from=-", input="gone.py\n.\n")
     assert (done.returncode, done.stderr) == (2, "keepcause: gone.py: does not exist\n")
     assert "worker.py" in files(done)
+    long = "n" * 300
+    done = check("--files-from=-", input=f"{long}\nworker.py\n")
+    assert (files(done), done.stderr) == (["worker.py"], f"keepcause: {long}: does not exist\n")
 
 
 def test_stubs_and_scripts(project: Path, check: Run, worker: str) -> None:

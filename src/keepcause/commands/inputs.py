@@ -65,7 +65,7 @@ def _listed(name: str) -> Iterator[Path]:
     for path in (Path(os.fsdecode(line)) for line in lines if line):
         if path.name.endswith('"') and str(path).startswith('"') and not os.path.lexists(path):
             raise CommandError(f"{name}: {path} is a name as git quotes it; have it list names by -z")
-        if path.is_dir() or says_python(path):
+        if os.path.isdir(path) or says_python(path):
             yield path
 
 
