@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keepcause import cli
 from keepcause.codemod.annotate import annotate
-from keepcause.lint.engine import Settings, lint_single_file
+from keepcause.lint.engine import Engine, Settings, lint_single_file
 from keepcause.lint.finding import Grade
 from keepcause.lint.rule import all_rules
 from keepcause.lint.source import Source, SourceError
@@ -140,6 +141,23 @@ def test_trouble_where_no_comment_can_stand(project: Path, keepcause: Run, worke
     done = keepcause("check", "--add-noqa")
     assert (done.returncode, done.stderr) == (2, "keepcause: worker.py:6: no comment can keep KC101 quiet\n")
     assert done.stdout == "Added `# noqa` comments for 0 findings in 0 files.\n"
+
+
+def test_a_file_that_changes_after_its_check_gets_no_comment(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check = Engine.check
+    text = "x = 1\n" * 9
+
+    def disturbed(self: Engine, path: Path) -> object:
+        found = check(self, path)
+        (project / "worker.py").write_text(text)
+        return found
+
+    monkeypatch.setattr(Engine, "check", disturbed)
+    assert cli.main(["check", "--add-noqa"]) == 2
+    assert capsys.readouterr().err == "keepcause: worker.py: not changed: changed by someone else meanwhile\n"
+    assert (project / "worker.py").read_text() == text
 
 
 def test_it_needs_no_libcst(project: Path) -> None:

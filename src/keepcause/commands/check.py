@@ -48,6 +48,8 @@ def run(options: argparse.Namespace) -> int:
         from keepcause.commands.verbose import told
 
         reports = [report for report in told(this, asked.paths) if report.findings]
+    elif options.add_noqa:  # by the bytes that were checked, which `reports` does not keep
+        reports = [report for _, report in this.reports_one_by_one(asked.paths) if report.findings]
     else:
         reports = list(this.reports(asked.paths, cache=folder))
     if options.add_noqa:
