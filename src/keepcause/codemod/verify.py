@@ -12,7 +12,7 @@ from keepcause.lint.source import Source, SourceError, follow, parse
 from keepcause.lint.structured.errors import means
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from keepcause.lint.finding import Edit, Finding, Span
 
@@ -254,26 +254,22 @@ def _is_name(value: ast.expr, name: str) -> bool:
     return isinstance(value, ast.Name) and value.id == name
 
 
-def check_text(source: Source, edits: Iterable[Edit], data: bytes) -> Source:
+def check_text(source: Source, edits: Sequence[Edit], data: bytes) -> Source:
     """The repaired file, parsed; raises RefusedError where it is not the original with these edits and nothing else."""
     try:
         repaired = Source(data, source.path)
     except SourceError as error:
         raise RefusedError(f"the result can't be parsed: {error.reason}") from error
     by_span: dict[Span, list[Edit]] = {}
-    edits = list(edits)
     gone = _gone(source, edits)
     for edit in edits:
         by_span.setdefault(edit.statement, []).append(edit)
     spans = [source.span(node) for node in statements(source.tree)]
-    before = {span: index for index, span in enumerate(spans)}
-    if not by_span.keys() <= before.keys():
-        raise RefusedError("there is no statement at the fix's place")
     intended = parse(source.text)
-    after = list(statements(intended))
+    meant = dict(zip(spans, statements(intended), strict=True))
     for span, here in by_span.items():
-        intend(after[before[span]], here)
-    _without(intended, [after[before[span]] for span in gone])
+        intend(meant[span], here)
+    _without(intended, [meant[span] for span in gone])
     result = parse(repaired.text)
     _drop_import(result, edits, source)
     if not same(intended, result):
@@ -313,10 +309,9 @@ def _handler_around(source: Source, node: ast.AST) -> ast.ExceptHandler | None:
 
 
 def check_findings(
-    source: Source, found: Iterable[Finding], applied: Iterable[Finding], repaired: Source, now: Iterable[Finding]
+    source: Source, found: Iterable[Finding], applied: Sequence[Finding], repaired: Source, now: Iterable[Finding]
 ) -> None:
     """Raise RefusedError unless the applied findings are gone from the repaired file and no new one came."""
-    applied = list(applied)
     edits = [edit for finding in applied if finding.fix for edit in finding.fix.edits]
     gone, added = _gone(source, edits), _new_import(edits, repaired)
     expected = _places(source, found, gone) - _places(source, applied, gone)
