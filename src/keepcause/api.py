@@ -180,7 +180,7 @@ def _layers(options: Options, more: tuple[str, ...] = ()) -> Layers:
     for name, value in options.items():
         if name in ("config", "isolated"):
             continue
-        if name not in keys or name not in Options.__annotations__:
+        if name not in Options.__annotations__:
             raise TypeError(f"there is no option {name!r}")
         try:
             given[keys[name].name] = keys[name].kind.read(value, Path.cwd())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -232,6 +231,6 @@ def test_names_that_join_an_import() -> None:
 def test_what_the_codemod_makes(lint: Callable[[bytes], list[Finding]]) -> None:
     old = changed(OLD, {"raise Y(c, rows)": "raise Y(c, lazy) from None"})
     source = Source(old)
-    result = repair(source, lint(old), allowed=frozenset(Safety), relint=partial(lint))
+    result = repair(source, lint(old), allowed=frozenset(Safety), relint=lint)
     assert result.applied
     assert verdict(result.data, old) == ""

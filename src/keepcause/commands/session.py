@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,10 +61,9 @@ class Session:
         """Whether the output format is one that people read."""
         return self.output_format in FOR_PEOPLE
 
-    def print(self, reports: Sequence[FileReport], stream: TextIO | None = None) -> None:
+    def print(self, reports: Sequence[FileReport], stream: TextIO) -> None:
         """Print findings as the output format says."""
         text: str = importlib.import_module(f"keepcause.report.{self.output_format}").render(reports)
-        stream = stream or sys.stdout
         stream.write(text if takes_styles(stream) else plain(text))
 
     def reports(self, paths: Iterable[Path], *, cache: Path | None = None) -> Iterator[FileReport]:

@@ -38,7 +38,7 @@ class Kind:
     choices: tuple[str, ...] = ()
 
 
-def texts(value: object, folder: Path) -> tuple[str, ...]:
+def texts(value: object) -> tuple[str, ...]:
     """A list of texts."""
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise ValueError(f"expected a list of texts, not {value!r}")
@@ -57,7 +57,7 @@ def means(name: str, code: str) -> bool:
 def codes(value: object, folder: Path) -> tuple[str, ...]:
     """A list of rule codes or prefixes, or `ALL`; raises ValueError where one means no rule."""
     known = all_codes()
-    listed = texts(value, folder)
+    listed = texts(value)
     for code in listed:
         if not code or not any(means(code, rule) for rule in known):
             raise ValueError(f"no rule has the code {code!r}; there are {', '.join(known)}, and {ALL}")
@@ -66,7 +66,7 @@ def codes(value: object, folder: Path) -> tuple[str, ...]:
 
 def functions(value: object, folder: Path) -> tuple[str, ...]:
     """A list of functions."""
-    listed = texts(value, folder)
+    listed = texts(value)
     if "" in listed:
         raise ValueError("expected functions such as 'pkg.mod:Class.method', not ''")
     return listed
@@ -74,7 +74,7 @@ def functions(value: object, folder: Path) -> tuple[str, ...]:
 
 def globs(value: object, folder: Path) -> tuple[str, ...]:
     """A list of globs, made absolute."""
-    patterns = texts(value, folder)
+    patterns = texts(value)
     for pattern in patterns:
         if pattern.startswith("!"):
             raise ValueError(f"expected globs of what is left out, not {pattern!r}: nothing is taken back by `!`")
@@ -109,7 +109,7 @@ def _pairs(text: str) -> object:
 
 def names(value: object, folder: Path) -> tuple[str, ...]:
     """A list of names such as `rank` or `self.rank`."""
-    listed = texts(value, folder)
+    listed = texts(value)
     for name in listed:
         if not all(part.isidentifier() for part in name.split(".")) or name.count(".") > 1:
             raise ValueError(f"expected names such as 'rank' or 'self.rank', not {name!r}")
