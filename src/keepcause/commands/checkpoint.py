@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from keepcause.commands import CLEAN, FOUND, TROUBLE
 from keepcause.report.text import printable
 from keepcause.runtime.checkpoint import DCPLoadError
-from keepcause.runtime.findings import ShapeConflict, TypeConflict, to_plain
+from keepcause.runtime.findings import CONFLICTS, ShapeConflict, TypeConflict, rows
 from keepcause.runtime.metadata import DAMAGED, WHOLE, Found, inspect, paused_gc
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from keepcause.runtime.metadata import SavedKey
 
@@ -195,7 +195,5 @@ def _files(found: Found) -> list[dict[str, Any]]:
 
 
 def _difference(error: DCPLoadError) -> dict[str, Any]:
-    (found,) = error.findings or (None,)
-    names: Iterable[str] = ("missing", "shape_conflicts", "dtype_conflicts", "kind_conflicts")
-    plain = {} if found is None else to_plain(found)
-    return {**{name: plain.get(name, []) for name in names}, "unexpected": error.unexpected}
+    conflicts = {name: rows(getattr(error, name)) for name in CONFLICTS}
+    return {"missing": error.missing, **conflicts, "unexpected": error.unexpected}
