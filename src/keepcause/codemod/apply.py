@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
+from operator import eq
 from typing import TYPE_CHECKING, TypeAlias
 
 from keepcause.codemod.edits import Located, Part, cut, locate, render
@@ -221,5 +223,4 @@ def _in_place(source: Source, edit: Edit) -> Splice:
 
 def _common(one: str, two: str) -> int:
     """How many characters both texts begin with."""
-    pairs = enumerate(zip(one, two, strict=False))
-    return next((index for index, (left, right) in pairs if left != right), min(len(one), len(two)))
+    return sum(takewhile(bool, map(eq, one, two)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import operator
 import re
 import sys
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -138,12 +139,7 @@ def _sums(keys: Mapping[str, SavedKey], order: list[str]) -> tuple[list[int], li
 
 def _common(one: list[str], other: list[str]) -> int:
     """Return how many modules both begin with."""
-    common = 0
-    for left, right in zip(one, other, strict=False):
-        if left != right:
-            break
-        common += 1
-    return common
+    return sum(itertools.takewhile(bool, map(operator.eq, one, other)))
 
 
 def _natural(key: str) -> str:
