@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from keepcause.commands import CommandError, session
 from keepcause.commands.inputs import inputs
-from keepcause.lint.checked import Trouble
 from keepcause.lint.files import CACHE_FOLDER, program_root
 from keepcause.lint.finding import Safety
 from keepcause.report.text import counted, shown_path
@@ -99,11 +98,8 @@ def _cache_folder(named: Path | None) -> Path | None:
 
 
 def _show_files(this: session.Session, paths: Iterable[Path]) -> int:
-    for path in this.run.files(paths):
-        if isinstance(path, Trouble):
-            this.complain(path)
-        else:
-            print(shown_path(path))
+    for path in this.files(paths):
+        print(shown_path(path))
     return this.exit_code(False)
 
 

@@ -66,9 +66,17 @@ class Session:
         text: str = importlib.import_module(f"keepcause.report.{self.output_format}").render(reports)
         stream.write(text if takes_styles(stream) else plain(text))
 
+    def files(self, paths: Iterable[Path], tell: Callable[[Path | str], object] = lambda path: None) -> Iterator[str]:
+        """The Python files that `paths` name; excluded files go to `tell`."""
+        for found in self.run.files(paths, tell):
+            if isinstance(found, Trouble):
+                self.complain(found)
+            else:
+                yield found
+
     def reports(self, paths: Iterable[Path], *, cache: Path | None = None) -> Iterator[FileReport]:
         """The files with findings; `cache` is the folder that knows what was found before."""
-        for found in self.run.check_all(self._files(paths), cache, lambda text: complain(f"warning: {text}")):
+        for found in self.run.check_all(list(self.files(paths)), cache, lambda text: complain(f"warning: {text}")):
             if isinstance(found, Trouble):
                 self.complain(found)
             else:
@@ -78,7 +86,7 @@ class Session:
         self, paths: Iterable[Path], tell: Callable[[Path | str], object] = lambda path: None
     ) -> Iterator[tuple[Engine, FileReport]]:
         """Every file that could be checked, when it is asked for, with its engine; excluded files go to `tell`."""
-        files = self._files(paths, tell)
+        files = list(self.files(paths, tell))
         self._progress = Progress(len(files))
         for found in map(self.run.check, files):
             self._progress.advance()
@@ -89,15 +97,6 @@ class Session:
                 self._progress.clear()
             yield self.run.engine(found.path), found
         self._progress.clear()
-
-    def _files(self, paths: Iterable[Path], tell: Callable[[Path | str], object] = lambda path: None) -> list[str]:
-        files = []
-        for found in self.run.files(paths, tell):
-            if isinstance(found, Trouble):
-                self.complain(found)
-            else:
-                files.append(found)
-        return files
 
     @property
     def troubled(self) -> bool:

@@ -48,8 +48,7 @@ def run(options: argparse.Namespace) -> int:
 def _places(session: Session, options: argparse.Namespace) -> Iterator[tuple[Path, int | None] | Trouble]:
     """What is asked about: with --roots every file that the paths name, else each path with its line."""
     if options.roots:
-        for found in session.run.files(map(Path, options.paths)):
-            yield found if isinstance(found, Trouble) else (Path(found), None)
+        yield from ((Path(found), None) for found in session.files(map(Path, options.paths)))
         return
     for text in options.paths:
         path, line = trace.target(text)
