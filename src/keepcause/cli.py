@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 COMMANDS = {
-    "check": ("keepcause.commands.check", "find code that hides why something failed"),
-    "fix": ("keepcause.commands.fix", "repair what `check` finds"),
-    "trace": ("keepcause.commands.trace", "tell whether a function is on a worker-init path, and why"),
-    "checkpoint": ("keepcause.commands.checkpoint", "tell what is at a checkpoint path"),
-    "vendor": ("keepcause.commands.vendor", "copy the runtime into a project that can't depend on keepcause"),
-    "rule": ("keepcause.commands.rule", "explain a rule"),
+    "check": "find code that hides why something failed",
+    "fix": "repair what `check` finds",
+    "trace": "tell whether a function is on a worker-init path, and why",
+    "checkpoint": "tell what is at a checkpoint path",
+    "vendor": "copy the runtime into a project that can't depend on keepcause",
+    "rule": "explain a rule",
 }
-"""Each command's module and what it is for."""
+"""Each command, which is a module of `keepcause.commands`, and what it is for."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -50,10 +50,10 @@ def _parser(arguments: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentPars
     parser = argparse.ArgumentParser(prog="keepcause", description="Keep the root cause of a failure visible.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, (module, purpose) in COMMANDS.items():
+    for name, purpose in COMMANDS.items():
         command = commands.add_parser(name, help=purpose)
         if name in arguments:
-            loaded = importlib.import_module(module)
+            loaded = importlib.import_module(f"keepcause.commands.{name}")
             loaded.add_options(command)
             command.set_defaults(run=loaded.run)
     return parser
