@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from keepcause.cache import CacheError, Record
+from keepcause.cache import Record
 from keepcause.config.layers import Layers
 from keepcause.lint.checked import FileReport, Trouble
 from keepcause.lint.engine import Engine
@@ -231,8 +231,7 @@ def test_a_damaged_record_is_left_aside_with_a_warning(project: Path, damage: by
     record.write_bytes(damage or record.read_bytes().replace(b"KC101", b"KC1O1"))
     second = check()
     assert (second.returncode, second.stdout) == (1, first.stdout)
-    assert "damaged" in second.stderr
-    assert "Traceback" not in second.stderr
+    assert second.stderr == f"keepcause: warning: {record}: damaged; it is not used, and written anew\n"
     third = check()
     assert (third.stdout, third.stderr) == (first.stdout, "")
 
@@ -267,17 +266,6 @@ def test_records_hold_plain_json_only(project: Path, checked: Callable[[], tuple
     states, results = json.loads(text)
     assert sorted(states) == sorted(str(project / name) for name in ("helper.py", "other.py", "worker.py"))
     assert list(results) == [str(project / "helper.py")]
-
-
-def test_a_damaged_record_says_which(tmp_path: Path) -> None:
-    file = tmp_path / "x.py"
-    file.write_text("")
-    record = Record(tmp_path, [], [str(file)])
-    record.store(record.states(), {})
-    (path,) = tmp_path.glob("*.json")
-    path.write_text("[]")
-    with pytest.raises(CacheError, match=path.name):
-        record.load()
 
 
 def test_eight_runs_at_once_agree(project: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import keepcause as package
-from keepcause.config import FOR_PEOPLE, FORMATS, KEYS, ConfigError, defaults, enabled, load, overridden
+from keepcause.config import KEYS, ConfigError, defaults, enabled, load, overridden
 from keepcause.config.layers import Layers
 from keepcause.lint.rule import all_codes
 
@@ -208,9 +206,3 @@ def test_a_rule_that_is_off_needs_its_full_code(project: Path, keepcause: Run) -
     assert not found("--ignore=KC99")
     listed = keepcause("rule", env={"PYTHONPATH": str(project / "copy")}).stdout.splitlines()
     assert listed[-1] == "KC999 every-pass (off by default)"
-
-
-@pytest.mark.parametrize("output_format", FORMATS)
-def test_a_format_is_a_file_of_report(output_format: str) -> None:
-    text = importlib.import_module(f"keepcause.report.{output_format}").render([])
-    assert text == "" if output_format in (*FOR_PEOPLE, "github") else json.loads(text) is not None

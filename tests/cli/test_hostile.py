@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
 
-HIDDEN = "def init_worker(): raise X from None  # except\n"
-"""What may be found in a file, as far as a look at its bytes tells."""
 HOSTILE_NAMES = [
     b"new\nline.py",
     b"\x1b[2Jclear.py",
@@ -51,24 +49,6 @@ def test_a_huge_file_is_named(project: Path, keepcause: Run, worker: str) -> Non
     ).replace("24000153", str((project / "huge.py").stat().st_size))
     assert done.stdout.startswith("worker.py:6:13: KC101")
     assert done.returncode == 2
-
-
-@pytest.mark.parametrize(
-    ("data", "trouble"),
-    [
-        (f"\ufeff{HIDDEN}".encode("utf-16"), "1: "),
-        (b"x = '\xed\xa0\x80'\n" + HIDDEN.encode(), "1: not valid utf-8: invalid continuation byte at byte 5"),
-        (b"x = '\0'\n" + HIDDEN.encode(), "1: holds a NUL character"),
-        (b"x = " + b"(" * 10_000 + b")" * 10_000 + b"\n" + HIDDEN.encode(), "1: too many nested parentheses"),
-        (b"x = " + b"[" * 10_000 + b"\n" + HIDDEN.encode(), "1: too many nested parentheses"),
-    ],
-)
-def test_what_is_no_python(project: Path, keepcause: Run, data: bytes, trouble: str) -> None:
-    (project / "bad.py").write_bytes(data)
-    done = keepcause("check", "--single-file", "--output-format=concise", "-q", ".")
-    assert done.stderr.startswith(f"keepcause: bad.py:{trouble}")
-    assert done.stderr.count("\n") == 1
-    assert done.stdout.startswith("worker.py:6:13: KC101")
 
 
 @pytest.mark.parametrize("output_format", FORMATS)
