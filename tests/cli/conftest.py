@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -51,3 +53,23 @@ def keepcause(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]
         return result
 
     return keepcause
+
+
+@pytest.fixture
+def on_a_terminal() -> Callable[..., bytes]:
+    """What a command prints on a terminal: on its error stream, and on its output but where that goes elsewhere."""
+
+    def on_a_terminal(*command: str, stdout: int | None = None) -> bytes:
+        ours, theirs = pty.openpty()
+        output = theirs if stdout is None else stdout
+        process = subprocess.Popen([sys.executable, "-m", "keepcause", *command], stdout=output, stderr=theirs)
+        os.close(theirs)
+        printed = b""
+        with contextlib.suppress(OSError):  # at its end, a terminal gives an error or nothing
+            while piece := os.read(ours, 65536):
+                printed += piece
+        os.close(ours)
+        process.wait(60)
+        return printed
+
+    return on_a_terminal

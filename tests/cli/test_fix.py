@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -131,31 +129,16 @@ def test_show_fixes(project: Path, keepcause: Run) -> None:
     assert keepcause("fix", "--show-fixes", "worker.py").stdout == "Nothing found.\n"
 
 
-def on_a_terminal(*command: str) -> str:
-    """What a command prints on a terminal that is its error stream."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-m", "keepcause", *command], stdout=subprocess.DEVNULL, stderr=theirs)
-    os.close(theirs)
-    printed = b""
-    # At its end, a terminal gives an error or nothing.
-    with contextlib.suppress(OSError):
-        while piece := os.read(ours, 65536):
-            printed += piece
-    os.close(ours)
-    process.wait(60)
-    return printed.decode()
-
-
-def test_a_long_run_counts_on_a_terminal(project: Path, worker: str) -> None:
+def test_a_long_run_counts_on_a_terminal(project: Path, worker: str, on_a_terminal: Callable[..., bytes]) -> None:
     for number in range(400):
         (project / f"worker_{number}.py").write_text(worker)
-    shown = on_a_terminal("fix", "--diff", "-q", "--single-file")
+    shown = on_a_terminal("fix", "--diff", "-q", "--single-file", stdout=subprocess.DEVNULL).decode()
     numbers = [int(number) for number in re.findall(r"\r(\d+) of 401 files", shown)]
     assert numbers == sorted(set(numbers))
     assert numbers
     assert re.fullmatch(r"(\r\d+ of 401 files|\r\x1b\[K)+", shown)
     assert shown.endswith("\r\x1b[K")
-    assert on_a_terminal("fix", "--diff", "-q", "worker.py") == ""
+    assert on_a_terminal("fix", "--diff", "-q", "worker.py", stdout=subprocess.DEVNULL) == b""
 
 
 def test_several_passes_and_lines_that_move(project: Path, keepcause: Run) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -65,22 +63,10 @@ def test_no_name_steers_the_output(project: Path, keepcause: Run, worker: str, o
         assert sum(line.startswith("::error") for line in done.stdout.splitlines()) in (0, 7)
 
 
-def on_a_terminal(*command: str) -> bytes:
-    """What a command prints on a terminal."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-m", "keepcause", *command], stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    printed = b""
-    with contextlib.suppress(OSError):  # at its end, a terminal gives an error or nothing
-        while piece := os.read(ours, 65536):
-            printed += piece
-    os.close(ours)
-    process.wait(60)
-    return printed
-
-
 @pytest.mark.parametrize("command", ["check", "fix --diff", "fix --show-fixes", "trace"])
-def test_no_source_steers_the_terminal(project: Path, worker: str, command: str) -> None:
+def test_no_source_steers_the_terminal(
+    project: Path, worker: str, command: str, on_a_terminal: Callable[..., bytes]
+) -> None:
     steering = worker.replace("no device", "\x1b]0;title\x07 \x1b[2J \x9b1A \u202e").encode() + b"# \xff\x1b[2J\n"
     name = "\x1b[2Jworker.py"
     (project / name).write_bytes(b"# coding: latin-1\n" + steering)
