@@ -27,8 +27,8 @@ def _parts(text: str) -> list[str]:
 class Kind:
     """One kind of value.
 
-    `read` turns what a file holds into what is used, or raises ValueError; it is told the folder that globs count from.
-    `parse` turns an option's text into what a file would hold. `says` is what documentation calls it.
+    `read` turns what a file holds into what is used; it is told the folder that globs count from. `parse` turns an
+    option's text into what a file would hold. Both raise ValueError. `says` is what documentation calls it.
     """
 
     says: str
@@ -38,8 +38,7 @@ class Kind:
     choices: tuple[str, ...] = ()
 
 
-def texts(value: object) -> tuple[str, ...]:
-    """A list of texts."""
+def _texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise ValueError(f"expected a list of texts, not {value!r}")
     return tuple(value)
@@ -54,34 +53,33 @@ def means(name: str, code: str) -> bool:
     return name == ALL or code.startswith(name)
 
 
-def codes(value: object, folder: Path) -> tuple[str, ...]:
+def _codes(value: object, folder: Path) -> tuple[str, ...]:
     """A list of rule codes or prefixes, or `ALL`; raises ValueError where one means no rule."""
     known = all_codes()
-    listed = texts(value)
+    listed = _texts(value)
     for code in listed:
         if not code or not any(means(code, rule) for rule in known):
             raise ValueError(f"no rule has the code {code!r}; there are {', '.join(known)}, and {ALL}")
     return listed
 
 
-def functions(value: object, folder: Path) -> tuple[str, ...]:
-    """A list of functions."""
-    listed = texts(value)
+def _functions(value: object, folder: Path) -> tuple[str, ...]:
+    listed = _texts(value)
     if "" in listed:
         raise ValueError("expected functions such as 'pkg.mod:Class.method', not ''")
     return listed
 
 
-def globs(value: object, folder: Path) -> tuple[str, ...]:
+def _globs(value: object, folder: Path) -> tuple[str, ...]:
     """A list of globs, made absolute."""
-    patterns = texts(value)
+    patterns = _texts(value)
     for pattern in patterns:
         if pattern.startswith("!"):
             raise ValueError(f"expected globs of what is left out, not {pattern!r}: nothing is taken back by `!`")
     return tuple(anchored(pattern, folder) for pattern in patterns)
 
 
-def codes_by_glob(value: object, folder: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _codes_by_glob(value: object, folder: Path) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """A table of globs, made absolute, and the codes that each leaves out; `!` before a glob turns it round."""
     if not isinstance(value, dict):
         raise ValueError(f"expected a table of globs and lists of codes, not {value!r}")
@@ -89,7 +87,7 @@ def codes_by_glob(value: object, folder: Path) -> tuple[tuple[str, tuple[str, ..
     for pattern, listed in value.items():
         negation = "!" if pattern.startswith("!") else ""
         try:
-            read.append((negation + anchored(pattern.removeprefix("!"), folder), codes(listed, folder)))
+            read.append((negation + anchored(pattern.removeprefix("!"), folder), _codes(listed, folder)))
         except ValueError as error:
             raise ValueError(f"{pattern!r}: {error}") from error
     return tuple(read)
@@ -107,32 +105,30 @@ def _pairs(text: str) -> object:
     return table
 
 
-def names(value: object, folder: Path) -> tuple[str, ...]:
+def _names(value: object, folder: Path) -> tuple[str, ...]:
     """A list of names such as `rank` or `self.rank`."""
-    listed = texts(value)
+    listed = _texts(value)
     for name in listed:
         if not all(part.isidentifier() for part in name.split(".")) or name.count(".") > 1:
             raise ValueError(f"expected names such as 'rank' or 'self.rank', not {name!r}")
     return listed
 
 
-def reference(value: object, folder: Path) -> str:
-    """A class, as `module:Name`."""
+def _reference(value: object, folder: Path) -> str:
     module, colon, name = str(value).partition(":")
     if not isinstance(value, str) or not colon or not all(part.isidentifier() for part in (*module.split("."), name)):
         raise ValueError(f"expected a class such as 'mypkg.errors:MyError', not {value!r}")
     return value
 
 
-def truth(value: object, folder: Path) -> bool:
-    """`true` or `false`."""
+def _truth(value: object, folder: Path) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"expected true or false, not {value!r}")
     return value
 
 
 def one_of(*choices: str) -> Kind:
-    """One of a few words."""
+    """The kind whose values are these words."""
 
     def read(value: object, folder: Path) -> str:
         if value not in choices:
@@ -143,10 +139,10 @@ def one_of(*choices: str) -> Kind:
     return Kind(f"one of {', '.join(f'`{choice}`' for choice in choices)}", read, parse=str, choices=choices)
 
 
-CODES = Kind("list of rules' codes or their beginnings", codes, "CODES")
-FUNCTIONS = Kind("list of functions", functions, "FUNCTIONS")
-GLOBS = Kind("list of globs", globs, "GLOBS", _parts)
-CODES_BY_GLOB = Kind("table of globs, each with a list of codes", codes_by_glob, "GLOB:CODES", _pairs)
-NAMES = Kind("list of names", names, "NAMES")
-REFERENCE = Kind("class, as `module:Name`", reference, "CLASS", str)
-TRUTH = Kind("`true` or `false`", truth)
+CODES = Kind("list of rules' codes or their beginnings", _codes, "CODES")
+FUNCTIONS = Kind("list of functions", _functions, "FUNCTIONS")
+GLOBS = Kind("list of globs", _globs, "GLOBS", _parts)
+CODES_BY_GLOB = Kind("table of globs, each with a list of codes", _codes_by_glob, "GLOB:CODES", _pairs)
+NAMES = Kind("list of names", _names, "NAMES")
+REFERENCE = Kind("class, as `module:Name`", _reference, "CLASS", str)
+TRUTH = Kind("`true` or `false`", _truth)
