@@ -44,7 +44,10 @@ class CacheError(Exception):
 
 
 def check_folder(folder: Path) -> None:
-    """Raise CacheError where `folder` holds something else than a cache: git would be told to leave that out, too."""
+    """Raise CacheError where `folder` holds something else than a cache: git would be told to leave that out, too.
+
+    Raises OSError where that can't be seen.
+    """
     if folder.exists() and not folder.is_dir():
         raise CacheError(f"{folder}: is no folder")
     if folder.is_dir() and any(folder.iterdir()) and not (folder / _TAG_NAME).exists():

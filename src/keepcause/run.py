@@ -1,4 +1,4 @@
-"""A run over files: which there are, and what is found in each as its configuration asks; imports linter and config."""
+"""A run over files: which there are, and what is found in each; imports linter, config, cache, parallel."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Run:
     ) -> Iterator[str | Trouble]:
         """The Python files that `paths` name, but those that are excluded, of which it will `tell`.
 
-        A given text is a file of its name.
+        A given text is a file of its name. Raises ConfigError for the working directory.
         """
 
         def left_out(path: Path | str, is_excluded: bool) -> bool:

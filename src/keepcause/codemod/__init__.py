@@ -1,1 +1,1 @@
-"""Repair what the linter found; the only room that imports LibCST, and besides it `keepcause.lint` alone."""
+"""Repair what the linter found; the only room that imports LibCST, and besides it linter and configuration."""

@@ -1,4 +1,4 @@
-"""The repairs as a command of LibCST's own runner, `libcst.tool codemod`; imports the linter and this room."""
+"""The repairs as a command of LibCST's own runner, `libcst.tool codemod`; imports linter, config and this room."""
 
 from __future__ import annotations
 

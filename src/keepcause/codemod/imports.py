@@ -1,4 +1,4 @@
-"""Where an import that a repair needs goes: where a person would put it; imports the linter's data and `verify`."""
+"""Where an import that a repair needs goes: where a person would put it; imports the linter's data and `edits`."""
 
 from __future__ import annotations
 

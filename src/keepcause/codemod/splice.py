@@ -1,4 +1,4 @@
-"""A source with some characters replaced -> its bytes, all others as they were; imports the linter's data."""
+"""A source with some characters replaced -> its bytes, others as they were; imports the linter's data and `verify`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ Splice: TypeAlias = tuple[int, int, str]
 
 
 def spliced(source: Source, splices: Iterable[Splice]) -> bytes:
-    """The source's bytes with each (start, end, text) in place of these characters; all others stay byte for byte."""
+    """The source's bytes with each (start, end, text) in place of these characters; all others stay byte for byte.
+
+    `splices` stand in their order. Raises RefusedError where two overlap or the encoding can't hold the result.
+    """
     encoding = source.encoding
     text, data = "", source.data[: _byte_offset(source, 0)]
     done = 0

@@ -1,4 +1,4 @@
-"""Prove that a repaired file differs from the original just as its fixes mean; imports the linter's data only."""
+"""Prove that a repaired file differs from the original just as its fixes mean; imports the linter only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `check`: print findings and sum them up; imports linter, report and session."""
+"""The command `check`: print findings and sum them up; imports linter, report, cache and session."""
 
 from __future__ import annotations
 

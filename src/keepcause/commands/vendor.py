@@ -1,4 +1,4 @@
-"""The command `vendor`: a copy of the runtime, a package of its own; imports the standard library only."""
+"""The command `vendor`: a copy of the runtime, a package of its own; imports no other room."""
 
 from __future__ import annotations
 

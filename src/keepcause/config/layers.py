@@ -98,5 +98,5 @@ class Layers:
         return self.excluded(str(absolute), str(here if here in absolute.parents else absolute.parent))
 
     def force_excluded(self, path: Path) -> bool:
-        """Whether a path that is named is left out: `force-exclude` is on, and it is excluded."""
+        """Whether a path that is named is left out: `force-exclude` is on and it is excluded; raises ConfigError."""
         return bool(self.at(Path())["force-exclude"]) and self.leaves_out(path)

@@ -1,1 +1,1 @@
-"""One file per output format, each with `render(reports)`; imports the linter's data only."""
+"""One file per output format, each with `render(reports)`, and what else is printed; imports the linter."""
