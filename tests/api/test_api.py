@@ -140,6 +140,8 @@ def test_mistakes(project: Path) -> None:
         keepcause.lint_source("x", select="KC101")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="there is no option 'selct'"):
         keepcause.lint_source("x", selct=["KC101"])  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=re.escape("expected a list of paths, not 'worker.py'")):
+        keepcause.lint_paths("worker.py")
     (project / "pyproject.toml").write_text("[tool.keepcause]\nselct = []\n")
     with pytest.raises(keepcause.ConfigError, match="did you mean 'select'"):
         keepcause.lint_source("x", "worker.py")
