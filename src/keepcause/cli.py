@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from keepcause.commands import TROUBLE, CommandError, complain
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
+PROGRAM = "keepcause"
 COMMANDS = {
     "check": "find code that hides why something failed",
     "fix": "repair what `check` finds",
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    options = _parser(arguments).parse_args(arguments)
+    options = _parsed(arguments)
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -45,23 +46,61 @@ def main(arguments: Sequence[str]) -> int:
     return code
 
 
-def _parser(arguments: Sequence[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
-    """The parser, with the options of those commands that `arguments` name: the modules of others are not loaded."""
-    parser = argparse.ArgumentParser(prog="keepcause", description="Keep the root cause of a failure visible.")
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of the command that is named; ends the process where help is asked for, or the usage is wrong."""
+    if not arguments or arguments[0] not in COMMANDS:
+        overview = _overview()
+        overview.parse_args(arguments)
+        overview.error("the command has to come first")
+    name, *rest = arguments
+    parser = _command(name)
+    # Paths may stand on both sides of an option. argparse can't do that and know `--`.
+    parse = parser.parse_known_args if "--" in rest else parser.parse_known_intermixed_args
+    options, unknown = parse(rest)
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{_hint(name, unknown[0].partition('=')[0])}")
+    return options
+
+
+def _overview() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=PROGRAM, description="Keep the root cause of a failure visible.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, purpose in COMMANDS.items():
-        command = commands.add_parser(name, help=purpose)
-        if name in arguments:
-            loaded = importlib.import_module(f"keepcause.commands.{name}")
-            loaded.add_options(command)
-            command.set_defaults(run=loaded.run)
+        commands.add_parser(name, help=purpose)
     return parser
+
+
+def _command(name: str) -> argparse.ArgumentParser:
+    """The parser of one command, whose module is loaded."""
+    purpose = COMMANDS[name]
+    description = f"{purpose[0].upper()}{purpose[1:]}."
+    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=description, allow_abbrev=False)
+    loaded = importlib.import_module(f"keepcause.commands.{name}")
+    loaded.add_options(parser)
+    parser.set_defaults(run=loaded.run)
+    return parser
+
+
+def _hint(command: str, option: str) -> str:
+    """What may have been meant by an option that `command` does not have."""
+    import difflib
+
+    if option.removeprefix("--") in COMMANDS:
+        return f"; there is a command `{PROGRAM} {option.removeprefix('--')}`"
+    if close := difflib.get_close_matches(option, _options_of(command), n=1):
+        return f"; did you mean {close[0]}?"
+    others = [name for name in COMMANDS if option in _options_of(name)]
+    return f"; `{PROGRAM} {others[0]}` has it" if others else ""
+
+
+def _options_of(command: str) -> Collection[str]:
+    return _command(command)._option_string_actions
 
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from importlib.metadata import version
 
-        print(f"keepcause {version('keepcause')}")
+        print(f"{PROGRAM} {version(PROGRAM)}")
         parser.exit()

@@ -7,10 +7,13 @@ import sys
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import pytest
+
 from keepcause.lint.rule import all_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -47,6 +50,33 @@ def test_wrong_usage(keepcause: Run) -> None:
         done = keepcause(*arguments)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("usage: keepcause")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["check", "--slect", "KC101"], "--slect; did you mean --select?"),
+        (["check", "--fix", "src"], "--fix; there is a command `keepcause fix`"),
+        (["check", "--diff"], "--diff; `keepcause fix` has it"),
+        (["fix", "--statistics"], "--statistics; `keepcause check` has it"),
+        (["check", "--evidnce=sure"], "--evidnce=sure; did you mean --evidence?"),
+        (["check", "--stat"], "--stat; did you mean --statistics?"),
+        (["trace", "--rots", "."], "--rots; did you mean --roots?"),
+        (["rule", "KC101", "KC201"], "KC201"),
+    ],
+)
+def test_an_unknown_option_is_told_by_its_command(keepcause: Run, arguments: list[str], told: str) -> None:
+    usage, *_, error = keepcause(*arguments).stderr.splitlines()
+    command = f"keepcause {arguments[0]}"
+    assert usage.startswith(f"usage: {command} ")
+    assert error == f"{command}: error: unrecognized arguments: {told}"
+
+
+def test_paths_stand_anywhere(keepcause: Run, tmp_path: Path) -> None:
+    for name in ("a.py", "b.py", "-c.py"):
+        (tmp_path / name).touch()
+    assert keepcause("check", "a.py", "--show-files", "b.py", cwd=tmp_path).stdout == "a.py\nb.py\n"
+    assert keepcause("check", "--show-files", "--", "-c.py", "a.py", cwd=tmp_path).stdout == "-c.py\na.py\n"
 
 
 def test_wrong_choices_are_told_the_right_ones(keepcause: Run) -> None:

@@ -40,8 +40,7 @@ def test_a_key_says_what_it_does(key: Key, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["check", "fix"])
 def test_every_key_is_an_option(command: str) -> None:
-    (commands,) = (action.choices for action in cli._parser()._actions if isinstance(action.choices, dict))
-    options = {option for action in commands[command]._actions for option in action.option_strings}
+    options = cli._options_of(command)
     for key in KEYS:
         assert key.option in options
         assert (f"--no-{key.name}" in options) is (key.kind is TRUTH)

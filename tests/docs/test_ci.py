@@ -114,9 +114,9 @@ def test_workflows_are_what_github_takes(name: str, tmp_path: Path) -> None:
     for step in job["steps"]:
         if "/keepcause@" in step.get("uses", ""):
             assert step.get("with", {}).keys() <= ACTION["inputs"].keys()
-            cli._parser().parse_args(["check", *step.get("with", {}).get("options", "").split()])
+            cli._parsed(["check", *step.get("with", {}).get("options", "").split()])
         elif step.get("run", "").startswith("keepcause "):
-            cli._parser().parse_args(step["run"].split()[1:])
+            cli._parsed(step["run"].split()[1:])
 
 
 def test_the_gitlab_job_writes_its_report(reader: Reader, clone: Path, tmp_path: Path) -> None:

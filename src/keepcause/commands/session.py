@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that `check` and `fix` have in common."""
+    parser.usage = "%(prog)s [OPTIONS] [PATH ...]"  # every option, as argparse has it, is a screenful before each error
     inputs.add_options(parser)
     config_options.add_options(parser)
     config_options.add_file_options(parser)
