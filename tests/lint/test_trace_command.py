@@ -98,13 +98,15 @@ program.py:23: other
 def test_the_function_around_a_line(project: Path, line: int, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["trace", f"program.py:{line}"]) == commands.CLEAN
     out = capsys.readouterr().out
-    assert re.findall(r"^program\.py:\d+: (\S+)$", out, re.MULTILINE) == [name]
+    assert re.findall(r"^program\.py:[1-9]\d*: (\S+)$", out, re.MULTILINE) == [name]
+    assert cli.main(["trace", f"program.py:{line}:9"]) == commands.CLEAN
+    assert capsys.readouterr().out == out, "the place of a finding has a column too"
 
 
 def test_several_places_and_a_name_with_a_colon(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "odd:3").write_text("def odd(): ...\n", encoding="utf-8")
-    assert cli.main(["trace", "program.py:9", str(project / "program.py:24"), "odd:3"]) == commands.CLEAN
-    assert re.findall(r": (\S+)\n", capsys.readouterr().out) == ["enter", "other", "odd"]
+    assert cli.main(["trace", "program.py:9", str(project / "program.py:24"), "odd:3", "odd:3:1"]) == commands.CLEAN
+    assert re.findall(r": (\S+)\n", capsys.readouterr().out) == ["enter", "other", "odd", "odd"]
 
 
 @pytest.mark.parametrize(
@@ -112,6 +114,7 @@ def test_several_places_and_a_name_with_a_colon(project: Path, capsys: pytest.Ca
     [
         ("nothing.py", None, "nothing.py: does not exist"),
         ("nothing.py:3", None, "nothing.py: does not exist"),
+        ("nothing.py:3:9", None, "nothing.py: does not exist"),
         (".", None, ".: is a folder; name a file, or list the launch sites in it by --roots"),
         ("program.py:0", None, "program.py: has no line 0: its lines are 1 to 27"),
         ("program.py:28", None, "program.py: has no line 28: its lines are 1 to 27"),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's options to its parser."""
-    parser.add_argument("paths", nargs="+", metavar="FILE[:LINE]", help="with --roots: files and folders")
+    parser.add_argument("paths", nargs="+", metavar="FILE[:LINE]", help="a place; with --roots: files and folders")
     parser.add_argument("--roots", action="store_true", help="list the launch sites in these instead")
     add_file_options(parser)
 

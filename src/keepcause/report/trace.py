@@ -22,8 +22,12 @@ _PLACE = re.compile(r"(?P<path>.+):(?P<line>[0-9]+)")
 
 
 def target(text: str) -> tuple[Path, int | None]:
-    """A file and a line of `FILE:LINE`; no line where none is named, or where the whole text is a path."""
+    """A file and a line of `FILE:LINE` or, as findings say it, `FILE:LINE:COLUMN`; no line where none is named, or
+    where the whole text is a path.
+    """
     place = None if os.path.lexists(text) else _PLACE.fullmatch(text)
+    if place and not os.path.lexists(place["path"]):
+        place = _PLACE.fullmatch(place["path"]) or place
     return (Path(place["path"]), int(place["line"])) if place else (Path(text), None)
 
 
@@ -91,4 +95,4 @@ def _summary(graph: Graph, path: Path) -> Summary:
 
 
 def _place(graph: Graph, path: str, line: int) -> str:
-    return f"{shown_path(graph.program.root / path)}:{line}"
+    return f"{shown_path(graph.program.root / path)}:{line or 1}"  # 0 is the module itself
