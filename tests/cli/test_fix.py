@@ -81,6 +81,9 @@ def test_nothing_is_left(project: Path, keepcause: Run) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "Nothing found.\n", "")
     done = keepcause("fix", "-q", "--output-format=json")
     assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+    for command in ("check", "fix"):
+        done = keepcause(command, "worker.py", "nowhere.py")
+        assert (done.returncode, done.stdout) == (2, "Nothing found in what could be checked.\n")
 
 
 def test_diff(project: Path, keepcause: Run, worker: str) -> None:

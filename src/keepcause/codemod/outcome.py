@@ -60,7 +60,7 @@ class Outcome:
                 yield root
 
     def summary(self, repaired: str) -> str:
-        """Counts per rule, a line each, with the reasons for what is not repaired below it."""
+        """Counts per rule, a line each, with the reasons for what is not repaired below it; empty if there is none."""
         total = sum(self.repaired.values(), Counter[str]())
         lines = []
         for code in sorted({*total, *self._left, *self._failed}):
@@ -71,4 +71,4 @@ class Outcome:
             lines.append(f"{code}: {', '.join(parts)}")
             lines += [f"  {count} left: {reason}" for reason, count in left.most_common()]
             lines += [f"  {count} failed: {reason}" for reason, count in failed.most_common()]
-        return "\n".join(lines) or "Nothing found."
+        return "\n".join(lines)

@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         else:
             this.print(reports, stream)
     if not options.quiet and (this.for_people or options.output_file):
-        print(_summary(findings, this.troubled, this.here["unsafe-fixes"]))
+        print(_summary(findings, this.here["unsafe-fixes"]) if findings else this.nothing_found())
     return this.exit_code(bool(findings) and not options.exit_zero)
 
 
@@ -117,9 +117,7 @@ def _output(path: Path | None) -> Iterator[TextIO]:
         raise CommandError(f"{path}: can't be written: {error.strerror or error}") from error
 
 
-def _summary(findings: Sequence[Finding], troubled: bool, unsafe_too: bool) -> str:
-    if not findings:
-        return "Nothing found in what could be checked." if troubled else "Nothing found."
+def _summary(findings: Sequence[Finding], unsafe_too: bool) -> str:
     safety = Counter(finding.fix.safety for finding in findings if finding.fix is not None)
     safe, unsafe = safety[Safety.SAFE], safety[Safety.UNSAFE]
     if unsafe_too:

@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
     if not options.quiet:
         changes_on_stdout = options.diff or asked.given is not None
         beside = sys.stderr if changes_on_stdout or not this.for_people else sys.stdout
-        _tell(outcome, options, beside)
+        _tell(outcome, options, beside, this.nothing_found())
     counts = options.diff or options.exit_non_zero_on_fix
     return this.exit_code(bool(outcome.left) or (counts and bool(outcome.repaired)))
 
@@ -88,11 +88,11 @@ def _shown(patch: bytes) -> bytes:
     return "\n".join(printable(line.removesuffix("\r")) for line in lines).encode()
 
 
-def _tell(outcome: Outcome, options: argparse.Namespace, stream: TextIO) -> None:
+def _tell(outcome: Outcome, options: argparse.Namespace, stream: TextIO, nothing: str) -> None:
     repaired = "can be repaired" if options.diff else "repaired"
     if options.show_fixes:
         stream.writelines(_fixes(outcome.repaired, repaired))
-    print(outcome.summary(repaired), file=stream)
+    print(outcome.summary(repaired) or nothing, file=stream)
     for root in outcome.undeclared():
         print(_UNDECLARED.format(printable(str(root))), file=stream)
 

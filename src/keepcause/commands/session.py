@@ -104,6 +104,10 @@ class Session:
         """Whether something could not be checked or repaired."""
         return bool(self._complaints)
 
+    def nothing_found(self) -> str:
+        """What there is to say where there are no findings."""
+        return "Nothing found in what could be checked." if self.troubled else "Nothing found."
+
     def complain(self, trouble: Trouble) -> None:
         """Say what is wrong with a path, on the error stream and once."""
         text = str(trouble)
