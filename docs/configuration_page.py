@@ -34,12 +34,14 @@ working directory.
 
 ## What is looked at
 
-A path that is named is checked, whatever it is called, excluded or ignored by git or not; so is a script without an
-extension. In a folder those files count that end in `.py` and that git does not ignore; stubs (`.pyi`) run no code and
-are left out. Repositories inside of a repository, submodules too, are checked where they are named. `keepcause check -`
-reads one file's text from standard input, and `--stdin-filename FILE` tells which file that is, so that its
-configuration and its program count; without it the text stands alone. `keepcause fix -` prints the repaired text, and
-all else on the error stream:
+- A file that is named is checked, whatever it is called, excluded or ignored by git or not. Notebooks are not read.
+- In a folder those files count that end in `.py` and that git does not ignore. Stubs (`.pyi`) run no code and are left
+  out. Repositories inside of a repository, submodules too, are checked where they are named.
+- A path that leads to nothing, or to a folder without a Python file, is trouble: exit code 2.
+
+`keepcause check -` reads one file's text from standard input, and `--stdin-filename FILE` tells which file that is, so
+that its configuration and its program count; without it the text stands alone. `keepcause fix -` prints the repaired
+text, and all else on the error stream:
 
 ```sh
 keepcause check --stdin-filename service/worker.py - < worker.py

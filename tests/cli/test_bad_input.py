@@ -106,6 +106,7 @@ def test_a_file_that_need_not_be_parsed(project: Path, keepcause: Run) -> None:
 
 def test_paths_that_are_no_file(project: Path, keepcause: Run, worker: str) -> None:
     (project / "empty").mkdir()
+    (project / "empty" / "notebook.ipynb").write_text("{}")
     (project / "broken.py").symlink_to("nowhere.py")
     (project / "round.py").symlink_to("round.py")
     (project / "device.py").symlink_to("/dev/zero")
@@ -114,9 +115,12 @@ def test_paths_that_are_no_file(project: Path, keepcause: Run, worker: str) -> N
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as listener:
         listener.bind("socket.py")
     (project / "up").symlink_to("..")
-    named = troubles(keepcause("check", "--output-format=concise", "empty", "nowhere.py", "n" * 300, "."))
+    mistaken = ("empty/notebook.ipynb", "no.ipynb", "nowhere.py", "n" * 300)
+    named = troubles(keepcause("check", "--output-format=concise", "empty", *mistaken, "."))
     assert named == [
         "empty: holds no Python files",
+        "empty/notebook.ipynb: is a notebook; check what `jupyter nbconvert --to script` makes of it",
+        "no.ipynb: does not exist",
         "nowhere.py: does not exist",
         f"{'n' * 300}: does not exist",
         "broken.py: can't be read: it is a link to nothing",

@@ -167,10 +167,12 @@ class Tree:
                 yield path, Trouble(path, f"holds no Python files{' that are not excluded' if excluding else ''}")
             prefix = "" if path == os.curdir else os.path.join(path, "")
             yield from ((below + name, prefix + name) for name in names)
-        elif os.path.lexists(path):
-            yield os.path.abspath(path), path
-        else:
+        elif not os.path.lexists(path):
             yield path, Trouble(path, "does not exist")
+        elif path.endswith(".ipynb"):
+            yield path, Trouble(path, "is a notebook; check what `jupyter nbconvert --to script` makes of it")
+        else:
+            yield os.path.abspath(path), path
 
     def _walk(self, top: str, absolute: str, failed: Failed, left_out: LeftOut) -> Iterator[str]:
         pending = [""]
