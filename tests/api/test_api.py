@@ -136,7 +136,7 @@ def test_mistakes(project: Path) -> None:
         keepcause.lint_source("# coding: ascii\nx = 'é'\n")
     with pytest.raises(ValueError, match=re.escape("select: no rule has the code 'E501'")):
         keepcause.lint_source("x", select=["E501"])
-    with pytest.raises(ValueError, match=re.escape("select: expected a list of texts, not 'KC101'")):
+    with pytest.raises(ValueError, match=re.escape("select: expected a list of strings, not 'KC101'; write ['KC101']")):
         keepcause.lint_source("x", select="KC101")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="there is no option 'selct'"):
         keepcause.lint_source("x", selct=["KC101"])  # type: ignore[call-arg]

@@ -69,6 +69,7 @@ def test_what_an_option_does_not_take(capsys: pytest.CaptureFixture[str]) -> Non
     for arguments, says in (
         (["--select=E501"], "argument --select: no rule has the code 'E501'; there are "),
         (["--per-file-ignores=KC101"], "argument --per-file-ignores: expected GLOB:CODES, not 'KC101'"),
+        (["--select="], "argument --select: no rule has the code ''; there are KC001, "),
         (["--per-file-ignores=a.py:E501"], "argument --per-file-ignores: 'a.py': no rule has the code 'E501'"),
         (["--extend-exclude=!a.py"], "argument --extend-exclude: expected globs of what is left out, not '!a.py'"),
         (["--exclude=a\\b"], "argument --exclude: expected globs with forward slashes, not 'a\\\\b'"),

@@ -38,9 +38,10 @@ class Kind:
     choices: tuple[str, ...] = ()
 
 
-def _texts(value: object) -> tuple[str, ...]:
+def _strings(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f"expected a list of texts, not {value!r}")
+        hint = f"; write {_parts(value)}" if isinstance(value, str) and value else ""
+        raise ValueError(f"expected a list of strings, not {value!r}{hint}")
     return tuple(value)
 
 
@@ -53,10 +54,15 @@ def means(name: str, code: str) -> bool:
     return name == ALL or code.startswith(name)
 
 
+def _some_words(text: str) -> list[str]:
+    """What an option says that names rules; none, as of an unset variable, would turn off all of them."""
+    return _words(text) or [""]
+
+
 def _codes(value: object, folder: Path) -> tuple[str, ...]:
     """A list of rule codes or prefixes, or `ALL`; raises ValueError where one means no rule."""
     known = all_codes()
-    listed = _texts(value)
+    listed = _strings(value)
     for code in listed:
         if not code or not any(means(code, rule) for rule in known):
             raise ValueError(f"no rule has the code {code!r}; there are {', '.join(known)}, and {ALL}")
@@ -64,7 +70,7 @@ def _codes(value: object, folder: Path) -> tuple[str, ...]:
 
 
 def _functions(value: object, folder: Path) -> tuple[str, ...]:
-    listed = _texts(value)
+    listed = _strings(value)
     if "" in listed:
         raise ValueError("expected functions such as 'pkg.mod:Class.method', not ''")
     return listed
@@ -72,7 +78,7 @@ def _functions(value: object, folder: Path) -> tuple[str, ...]:
 
 def _globs(value: object, folder: Path) -> tuple[str, ...]:
     """A list of globs, made absolute."""
-    patterns = _texts(value)
+    patterns = _strings(value)
     for pattern in patterns:
         if pattern.startswith("!"):
             raise ValueError(f"expected globs of what is left out, not {pattern!r}: nothing is taken back by `!`")
@@ -107,7 +113,7 @@ def _pairs(text: str) -> object:
 
 def _names(value: object, folder: Path) -> tuple[str, ...]:
     """A list of names such as `rank` or `self.rank`."""
-    listed = _texts(value)
+    listed = _strings(value)
     for name in listed:
         if not all(part.isidentifier() for part in name.split(".")) or name.count(".") > 1:
             raise ValueError(f"expected names such as 'rank' or 'self.rank', not {name!r}")
@@ -139,7 +145,7 @@ def one_of(*choices: str) -> Kind:
     return Kind(f"one of {', '.join(f'`{choice}`' for choice in choices)}", read, parse=str, choices=choices)
 
 
-CODES = Kind("list of rules' codes or their beginnings", _codes, "CODES")
+CODES = Kind("list of rules' codes or their beginnings", _codes, "CODES", _some_words)
 FUNCTIONS = Kind("list of functions", _functions, "FUNCTIONS")
 GLOBS = Kind("list of globs", _globs, "GLOBS", _parts)
 CODES_BY_GLOB = Kind("table of globs, each with a list of codes", _codes_by_glob, "GLOB:CODES", _pairs)
