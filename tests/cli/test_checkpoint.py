@@ -73,6 +73,16 @@ def test_damage(keepcause: Keepcause, saved: Path) -> None:
     assert done.stdout.splitlines()[-1] == "  __1_0.distcp  3 pieces, missing"
 
 
+def test_no_step_and_one_of_a_thing(keepcause: Keepcause, saved: Path) -> None:
+    unnumbered = saved.rename(saved.with_name("last"))
+    lines = keepcause("checkpoint", unnumbered).stdout.splitlines()
+    assert lines[1] == "9 keys, 3.7 kB"
+    (unnumbered / ".metadata").unlink()
+    (unnumbered / "__1_0.distcp").unlink()
+    told = keepcause("checkpoint", unnumbered).stdout
+    assert "has 1 shard file and no .metadata" in told
+
+
 @pytest.mark.parametrize(("name", "verdict"), [("step-8", "nothing"), (".", "folder-of-checkpoints")])
 def test_no_checkpoint(keepcause: Keepcause, saved: Path, name: str, verdict: str) -> None:
     done = keepcause("checkpoint", name)

@@ -47,6 +47,11 @@ def test_every_field_and_the_text_arrive(way: Any) -> None:
         assert part in text
 
 
+def test_a_step_that_is_not_known_is_not_shown() -> None:
+    text = str(DCPLoadError(rank=0, path="/c", missing=["w"]))
+    assert text.startswith("rank 0: could not load the checkpoint at /c: 1 missing\n")
+
+
 def test_all_keys_are_in_the_fields_and_the_text_is_bounded() -> None:
     missing = [f"model.layers.{number}.self_attention.query.weight" for number in range(20_000)]
     error = pickle.loads(pickle.dumps(DCPLoadError(0, 1, "/c", missing)))

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from keepcause.commands import CLEAN, FOUND, TROUBLE
-from keepcause.report.text import printable
+from keepcause.report.text import counted, printable
 from keepcause.runtime.checkpoint import DCPLoadError
 from keepcause.runtime.findings import CONFLICTS, ShapeConflict, TypeConflict, rows
 from keepcause.runtime.metadata import DAMAGED, WHOLE, Found, inspect, paused_gc
@@ -86,14 +86,15 @@ def _lines(found: Found, other: Found | None, error: DCPLoadError | None) -> Ite
         return
     if found.keys:
         size = sum(saved.bytes for saved in found.keys.values())
-        yield f"step {found.step}, {len(found.keys)} keys, {_shown_size(size)}"
+        step = "" if found.step is None else f"step {found.step}, "
+        yield f"{step}{counted(len(found.keys), 'key')}, {_shown_size(size)}"
         yield "keys:"
         yield from _tree(found.keys)
     if found.files:
         yield "shard files:"
         for file in found.files:
             size_text = "" if file.size is None else f"{_shown_size(file.size)}, "
-            yield f"  {file.name}  {size_text}{file.pieces} pieces, {file.damage or 'whole'}"
+            yield f"  {file.name}  {size_text}{counted(file.pieces, 'piece')}, {file.damage or 'whole'}"
 
 
 def _tree(keys: Mapping[str, SavedKey]) -> Iterator[str]:
@@ -105,7 +106,8 @@ def _tree(keys: Mapping[str, SavedKey]) -> Iterator[str]:
     for key in order:
         *modules, name = key.split(".")
         for depth in range(_common(above, modules), len(modules)):
-            yield f"{'  ' * (depth + 1)}{modules[depth]}  ({_shown_size(sizes.pop())} in {counts.pop()} keys)"
+            below = f"{_shown_size(sizes.pop())} in {counted(counts.pop(), 'key')}"
+            yield f"{'  ' * (depth + 1)}{modules[depth]}  ({below})"
         above = modules
         if last is not keys[key]:
             last = keys[key]

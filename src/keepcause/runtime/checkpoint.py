@@ -18,8 +18,8 @@ from .findings import (
     rows,
     to_plain,
 )
-from .plain import cut, ranks_text
-from .wording import TEXT, body, counts, summed_up
+from .plain import counted, cut, ranks_text
+from .wording import TEXT, body, checkpoint_text, counts, summed_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -97,12 +97,12 @@ class DCPLoadError(Carried, RuntimeError):
 
     def _report(self) -> str:
         head = "" if self.rank is None else f"{ranks_text(self.ranks)}: "
-        head += f"could not load the checkpoint of step {self.checkpoint_step} at {self.path}"
+        head += f"could not load {checkpoint_text(self.checkpoint_step, self.path)}"
         numbers = {name: len(getattr(self, name)) for name in ("missing", "unexpected", *LISTS[1:])}
         found = [counts(numbers)]
         failed = sum(len(each.ranks) or 1 for each in self.findings if each.failure)
         if failed:
-            found.append(f"{failed} rank{'s' * (failed > 1)} failed")
+            found.append(f"{counted(failed, 'rank')} failed")
         text = ", ".join(filter(None, found)) or "no keys named"
         return cut("\n".join([f"{head}: {text}", *body(self.findings, self.unexpected)]), TEXT)
 

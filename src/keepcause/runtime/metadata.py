@@ -1,4 +1,4 @@
-"""What is at a checkpoint path, told without torch and without running anything; imports inert, machine."""
+"""What is at a checkpoint path, told without torch and without running anything; imports inert, machine, plain."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .inert import load
 from .machine import ITEMS, METADATA, PLACE, SIZE, InertError, Record
+from .plain import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -159,10 +160,11 @@ def _look(path: Path, size: int, items: int) -> _Looked:
     files = tuple(ShardFile.at(path, *each) for each in shards)
     damaged = [each for each in files if each.damage]
     if damaged:
-        first = "; ".join(f"{each.name} ({each.pieces} pieces) is {each.damage}" for each in damaged[:3])
+        first = "; ".join(f"{each.name} ({counted(each.pieces, 'piece')}) is {each.damage}" for each in damaged[:3])
         text = f"{len(damaged)} of {len(files)} shard files are damaged: {first}{'; ...' if damaged[3:] else ''}."
         return "shards-damaged", text, "Copy it again, or load an earlier step.", keys, files
-    return WHOLE, f"A DCP checkpoint of {len(keys)} keys in {len(files)} shard files.", "", keys, files
+    text = f"A DCP checkpoint of {counted(len(keys), 'key')} in {counted(len(files), 'shard file')}."
+    return WHOLE, text, "", keys, files
 
 
 def _content(path: Path, size: int) -> bytes:
@@ -244,10 +246,10 @@ def _directory(path: Path, entries: list[str]) -> tuple[str, str, str]:
     shards = [name for name in entries if name.endswith(".distcp")]
     ranks = [name for name in entries if re.fullmatch(r"__\d+\.metadata", name)]
     if ranks:
-        text = f"{path} has {len(ranks)} rank-local metadata files ({', '.join(ranks[:3])}) and no {NAME}."
+        text = f"{path} has {counted(len(ranks), 'rank-local metadata file')} ({', '.join(ranks[:3])}) and no {NAME}."
         return "rank-metadata", text, "It was saved without collectives: load it with no_dist on each rank's own path."
     if shards or f"{NAME}.tmp" in entries:
-        text = f"{path} has {len(shards)} shard files and no {NAME}: the save was not finished."
+        text = f"{path} has {counted(len(shards), 'shard file')} and no {NAME}: the save was not finished."
         return "unfinished", text, "The metadata is written last. Load an earlier step."
     if "latest" in entries or any(name.endswith("_states.pt") for name in entries):
         text = f"{path} has the layout of a DeepSpeed checkpoint."

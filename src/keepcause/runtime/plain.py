@@ -160,6 +160,11 @@ def _number(value: Any) -> int | float | None:
     return number if is_plain(number, None) else None
 
 
+def counted(number: int, noun: str) -> str:
+    """Return `1 key` or `2 keys`."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def ranks_text(ranks: Iterable[int | None]) -> str:
     """Return `rank 3`, or `ranks 0-3, 7 (5)` with their number; None is an unknown rank."""
     known = sorted({rank for rank in ranks if rank is not None})

@@ -16,8 +16,8 @@ from .checkpoint import DCPLoadError
 from .compare import Compared, compare, said
 from .findings import Findings, TypeConflict, from_plain, grouped, to_plain
 from .metadata import step_of
-from .plain import ranks_text
-from .wording import counts, section
+from .plain import counted, ranks_text
+from .wording import checkpoint_text, counts, section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,7 +66,7 @@ class PreflightSummary:
         names = ("unexpected", "dtype_conflicts", "kind_conflicts")
         found = {name: getattr(self, name) for name in names}
         noted = counts({name: len(items) for name, items in found.items()}) or "nothing to note"
-        head = f"the checkpoint of step {self.step} at {self.path} fits: {self.keys} keys to load, {noted}"
+        head = f"{checkpoint_text(self.step, self.path)} fits: {counted(self.keys, 'key')} to load, {noted}"
         return "\n".join([head, *(line for name, items in found.items() for line in section(name, items, {}))])
 
 

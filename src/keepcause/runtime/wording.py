@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from .findings import LISTS, Findings
-from .plain import cut, ranks_text
+from .plain import counted, cut, ranks_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,14 +38,18 @@ COUNTED: Final = {
     "shape_conflicts": "with another shape",
     "dtype_conflicts": "with another dtype",
     "kind_conflicts": "of another kind",
-    "files": "damaged shard file",
 }
+
+
+def checkpoint_text(step: object, path: object) -> str:
+    """Return `the checkpoint of step 7 at /ckpt/step-7`."""
+    return f"the checkpoint{'' if step is None else f' of step {step}'} at {path}"
 
 
 def counts(numbers: dict[str, int]) -> str:
     """Return `6 missing, 3 with another shape`; empty if there is nothing."""
     return ", ".join(
-        f"{number} {COUNTED[name]}{'s' * (name == 'files' and number > 1)}"
+        counted(number, "damaged shard file") if name == "files" else f"{number} {COUNTED[name]}"
         for name, number in numbers.items()
         if number
     )
