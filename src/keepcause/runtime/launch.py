@@ -117,7 +117,7 @@ def wait_for_workers(
     Raises:
         WorkersFailed: at least one worker failed or stayed silent.
     """
-    crew = [_Worker(*each) for each in workers]
+    crew = [_Worker(rank, connection, process) for rank, connection, process in workers]
     limit = time.monotonic() + timeout
     graceful = False
     while True:
