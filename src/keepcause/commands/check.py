@@ -25,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's options to its parser."""
     session.add_options(parser)
     parser.add_argument("-o", "--output-file", type=Path, metavar="FILE", help="write the findings to a file")
-    parser.add_argument("-e", "--exit-zero", action="store_true", help="end with exit code 0 also where there are some")
+    parser.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 also where something is found")
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help=f"keep what was found in DIR, not {CACHE_FOLDER}")
     parser.add_argument("-n", "--no-cache", action="store_true", help="check every file anew and keep nothing")
     parser.add_argument("-v", "--verbose", action="store_true", help="say of each file why it was not looked into")

@@ -28,7 +28,12 @@ class Inputs:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that name what is looked at."""
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="files and folders; `-` reads one file's text")
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="files and folders, without any the working directory; `-` reads one file's text",
+    )
     parser.add_argument("--stdin-filename", type=Path, metavar="FILE", help="which file the text of `-` is")
     parser.add_argument(
         "--files-from", metavar="FILE", help="a list of paths, a line each or separated by NUL; `-` reads it"
