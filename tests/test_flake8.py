@@ -177,7 +177,7 @@ def test_options_of_its_own(project: Path) -> None:
     (project / "worker.py").write_text(code)
     assert flake8("worker.py") == []
     named = ["6:13: KC101"]
-    assert places(flake8("--keepcause-worker-init=worker:Worker.opened, other", "worker.py")) == named
+    assert places(flake8("--keepcause-worker-init=worker:Worker.opened, other:x", "worker.py")) == named
     (project / "setup.cfg").write_text("[flake8]\nkeepcause-worker-init =\n    other:x,\n    worker:Worker.*\n")
     assert places(flake8("worker.py")) == named
     assert flake8("--keepcause-not-worker-init=worker:*", "worker.py") == []

@@ -70,9 +70,11 @@ def _codes(value: object, folder: Path) -> tuple[str, ...]:
 
 
 def _functions(value: object, folder: Path) -> tuple[str, ...]:
+    """A list of functions; raises ValueError where one means none, as it names no module, or a file instead."""
     listed = _strings(value)
-    if "" in listed:
-        raise ValueError("expected functions such as 'pkg.mod:Class.method', not ''")
+    for pattern in listed:
+        if not re.search(r"[.:*?\]]", pattern) or "/" in pattern or ".py:" in pattern:
+            raise ValueError(f"expected functions such as 'pkg.mod:Class.method', not {pattern!r}")
     return listed
 
 
