@@ -138,6 +138,13 @@ def test_what_can_not_be_traced(
     assert out.startswith("program.py:8: enter\n")
 
 
+def test_nothing_to_tell_of(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "plain.py").write_text("x = 1\n", encoding="utf-8")
+    for arguments, told in (["plain.py"], "functions"), (["--roots", "plain.py"], "launch sites"):
+        assert cli.main(["trace", *arguments]) == commands.CLEAN
+        assert capsys.readouterr().out == f"No {told} found.\n"
+
+
 def test_launch_sites_of_a_folder(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inner = project / "inner"
     inner.mkdir()

@@ -30,6 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the way by which each function, or the one at the line, is reached; returns 2 where there was trouble."""
     session = Session(options)
+    silent = True
     for place in _places(session, options):
         if isinstance(place, Trouble):
             session.complain(place)
@@ -37,11 +38,15 @@ def run(options: argparse.Namespace) -> int:
         path, line = place
         try:
             graph = session.run.engine(path).graph(program_root(Path(os.path.abspath(path))))
-            sys.stdout.writelines(trace.roots(graph, path) if options.roots else trace.functions(graph, path, line))
+            for text in trace.roots(graph, path) if options.roots else trace.functions(graph, path, line):
+                sys.stdout.write(text)
+                silent = False
         except ConfigError as error:
             session.complain(Trouble(str(error.path), error.reason))
         except SourceError as error:
             session.complain(Trouble(str(path), error.reason, error.line))
+    if silent and not session.troubled:
+        print("No launch sites found." if options.roots else "No functions found.")
     return session.exit_code(False)
 
 
