@@ -26,7 +26,7 @@ LAST_LINES: Final = 8
 MESSAGES: Final = 100
 """Messages taken from one worker before the others get their turn."""
 LAST_WORDS: Final = 2.0
-"""Seconds that are given to read what a process has written before its end; others may hold its connection open."""
+"""Seconds without a message after which a process that has ended is heard no longer; others may hold its connection."""
 ENDING: Final = 2.0
 """Seconds that a process gets to end after SIGTERM, before SIGKILL."""
 
@@ -116,8 +116,12 @@ def wait_for_workers(
 
     Raises:
         WorkersFailed: at least one worker failed or stayed silent.
+        TypeError: a connection is none, such as a queue.
+        ValueError: two workers have the same rank.
     """
     crew = [_Worker(rank, connection, process) for rank, connection, process in workers]
+    if len({worker.rank for worker in crew}) < len(crew):
+        raise ValueError(f"each worker needs a rank of its own: {', '.join(str(worker.rank) for worker in crew)}")
     limit = time.monotonic() + timeout
     graceful = False
     while True:
@@ -150,14 +154,15 @@ class _Worker:
         self.failure: WorkerFailure | None = None
         self.phase: str | None = None
         self.phase_time = 0.0
-        self.exit_time: float | None = None
+        self.quiet_since: float | None = None
+        """Since when a process that has ended has said no more; None while it runs."""
 
     def handles(self) -> list[Any]:
         """Return what to wait for to learn more."""
         if self.settled:
             return []
         conn = None if self.closed else self.inbox.handle()
-        end = getattr(self.process, "sentinel", None) if self.exit_time is None else None
+        end = getattr(self.process, "sentinel", None) if self.quiet_since is None else None
         return [each for each in (conn, end) if each is not None]
 
     def look(self) -> None:
@@ -178,13 +183,13 @@ class _Worker:
 
     def _says_more(self) -> bool:
         """Tell whether a process that has ended may have written more than is read."""
-        if self.exit_time is None:
-            self.exit_time = time.monotonic()
+        if self.quiet_since is None:
+            self.quiet_since = time.monotonic()
         try:
             more = not self.closed and self.inbox.has_more()
         except EOFError:
             more = False
-        return more and time.monotonic() < self.exit_time + LAST_WORDS
+        return more and time.monotonic() < self.quiet_since + LAST_WORDS
 
     def _look_after(self) -> None:
         """Notice a worker that was ready and failed while others still start."""
@@ -208,6 +213,7 @@ class _Worker:
                 break
             if message is None:
                 break
+            self.quiet_since = None
             self._take(*message)
 
     def _take(self, kind: str, when: float, data: Any) -> None:
