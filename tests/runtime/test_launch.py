@@ -131,6 +131,15 @@ def test_all_ready(crew: Crew) -> None:
     assert wait_for_workers(crew.workers, timeout=TIMEOUT) == {rank: {"port": 5_000 + rank} for rank in range(3)}
 
 
+def test_what_is_no_crew() -> None:
+    queue = get_context("spawn").Queue()
+    with pytest.raises(TypeError, match="expected a Connection, a socket, a pipe or a descriptor, not Queue"):
+        wait_for_workers([(0, queue, None)], timeout=1)
+    ours, theirs = get_context("spawn").Pipe()
+    with ours, theirs, pytest.raises(ValueError, match="each worker needs a rank of its own: 0, 1, 0"):
+        wait_for_workers([(0, ours, None), (1, ours, None), (0, ours, None)], timeout=1)
+
+
 def test_no_worker_is_waited_for_in_turn(crew: Crew) -> None:
     begin = time.monotonic()
     error = failure_of(crew.start("hang", "hang", "raise"), grace=0.2)

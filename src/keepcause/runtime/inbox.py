@@ -91,6 +91,8 @@ class Lines:
     """
 
     def __init__(self, source: Any) -> None:
+        if not isinstance(source, int) and not hasattr(source, "fileno"):
+            raise TypeError(f"expected a Connection, a socket, a pipe or a descriptor, not {type(source).__name__}")
         self._source = source
         self._file = source if isinstance(source, int) else source.fileno()
         self._line = bytearray()
