@@ -119,3 +119,11 @@ def test_a_raise_is_reported_once_as_the_sharper_rule() -> None:
 def test_what_is_excused_as_one_is_not_reported_as_the_other() -> None:
     excused = HIDDEN.replace('("failed") from None', '("failed") from None  # noqa: KC101')
     assert codes_at(excused, "KC101", "KC109") == [(12, "KC109")]
+
+
+@pytest.mark.parametrize(("path", "kept"), [("tests/test_port.py", True), ("port.py", False)])
+def test_a_test_keeps_its_from_none(path: str, kept: bool) -> None:
+    found = lint_single_file(Source(HIDDEN.encode(), path), Settings(codes=frozenset({"KC109"})))
+    assert [(finding.fix is None, finding.no_fix) for finding in found] == [
+        (kept, "a test may mean what it says" if kept else "")
+    ] * 2

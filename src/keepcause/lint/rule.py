@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from keepcause.lint.unparsed.file import Unparsed
 
 
+IN_A_TEST = "a test may mean what it says"
+"""Why what a rule finds in a test has no fix."""
+
+
 class Where(enum.Enum):
     """Which findings of a rule count."""
 

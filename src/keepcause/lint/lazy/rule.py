@@ -11,7 +11,7 @@ from keepcause.lint.lazy.repair import repair
 from keepcause.lint.lazy.screen import may_show_lazy
 from keepcause.lint.lazy.texts import Via
 from keepcause.lint.lazy.values import lazy
-from keepcause.lint.rule import Rule, Where
+from keepcause.lint.rule import IN_A_TEST, Rule, Where
 from keepcause.lint.syntax import short
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class LazyRule(Rule):
     def report(self, shown: Shown, message: str, fix: Fix | str, source: Source) -> Finding:
         """A finding at the statement that makes this part of the text; of a compound one only the header counts."""
         if is_test_path(source.path):
-            fix = "a test may mean what it says"
+            fix = IN_A_TEST
         statement = source.statement(shown.node)
         finding = self.found(statement, source, fix, message)
         if not hasattr(statement, "body"):

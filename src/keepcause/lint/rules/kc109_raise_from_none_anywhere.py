@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.chaining import cause
 from keepcause.lint.chaining.screen import may_raise_from_none
-from keepcause.lint.rule import Rule, Where
+from keepcause.lint.files import is_test_path
+from keepcause.lint.rule import IN_A_TEST, Rule, Where
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,7 @@ class RaiseFromNoneAnywhere(Rule):
     ## Fix safety
 
     As for KC101. Outside of a handler `from None` is dropped: safe for a new exception, unsafe for one that may have a
-    cause, which `from None` erased.
+    cause, which `from None` erased. There is no fix in a test, which may be about just that.
     """
 
     code = "KC109"
@@ -75,4 +76,4 @@ class RaiseFromNoneAnywhere(Rule):
             case ast.Raise(exc=ast.expr(), cause=ast.Constant(value=None)):
                 caught = cause.caught_at(node, source)
                 fix = cause.chain(node, caught, source) if caught else cause.unhide(node, source)
-                yield self.found(node, source, fix)
+                yield self.found(node, source, IN_A_TEST if is_test_path(source.path) else fix)
