@@ -112,6 +112,8 @@ def chain(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:
     values = list(outcomes(node.exc))
     if refusal := next(filter(None, (_refusal(value, caught, source) for value in values)), ""):
         return refusal
+    if node.cause is not None and any(_is_stored(value, caught, source) for value in values):
+        return unhide(node, source, handler)
     name, edits = handler.name, []
     if name is None:
         if handler.type is None and source.scopes.lookup("BaseException", source.scopes.of[handler]):
@@ -128,11 +130,11 @@ def chain(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:
     return _fix(f"Raise from the caught exception: `from {name}`", edits, doubt)
 
 
-def unhide(node: ast.Raise, source: Source) -> Fix:
-    """The fix that takes `from None` off a raise in no handler, where no exception is at hand to put in its place."""
+def unhide(node: ast.Raise, source: Source, handler: ast.ExceptHandler | None = None) -> Fix:
+    """The fix that takes `from None` off a raise, where no exception is at hand that belongs in its place."""
     assert node.exc is not None
     new = all(_is_new(value, source) for value in outcomes(node.exc))
-    doubt = _intention(node, None, source) or ("" if new else "which erases a cause that it may have")
+    doubt = _intention(node, handler, source) or ("" if new else "which erases a cause that it may have")
     return _fix("Drop `from None`", [Edit(EditKind.DROP_CAUSE, source.span(node))], doubt)
 
 
@@ -278,24 +280,29 @@ def _comes_from(value: ast.expr, caught: Caught, source: Source) -> bool:
 
 
 def _doubt(value: ast.expr, caught: Caught, source: Source) -> str:
-    """Why it is not certain that a cause set on `value` changes only what the error shows; empty where it is.
-
-    `from None` has erased a stored exception's cause already; what is left to fear is that it is the caught exception
-    itself.
-    """
-    if _is_new(value, source):
+    """Why it is not certain that a cause set on `value` changes only what the error shows; empty where it is."""
+    if all(_is_new(outcome, source) for outcome in _held(value, source)):
         return ""
-    if _handler_of(value, caught) is not None:
-        return "it was caught before what would be its cause"
     if isinstance(value, ast.Call):
         return "this call may return the caught exception itself"
-    if isinstance(value, ast.Name):
+    return "it may be the caught exception itself"
+
+
+def _is_stored(value: ast.expr, caught: Caught, source: Source) -> bool:
+    """Whether `value` may be an exception from before what was caught, with a cause of its own."""
+    made = (ast.Call, ast.Await)
+    return _handler_of(value, caught) is not None or any(
+        not isinstance(outcome, made) and not _is_new(outcome, source) for outcome in _held(value, source)
+    )
+
+
+def _held(value: ast.expr, source: Source) -> list[ast.expr]:
+    """What a name is given in assignments, leaving out None; `value` itself where it is no name, or not only that."""
+    if isinstance(value, ast.Name) and not is_class(value, source):
         bindings = source.scopes.lookup(value.id, source.scopes.of[value])
         given = [b.value if b.kind is Kind.ASSIGNMENT and b.value else value for b in bindings]
-        bound = [outcome for each in given for outcome in outcomes(each) if not _is_none(outcome)]
-        if bound and all(_is_new(outcome, source) for outcome in bound):
-            return ""
-    return "it may be the caught exception itself"
+        return [outcome for each in given for outcome in outcomes(each) if not _is_none(outcome)] or [value]
+    return [value]
 
 
 def _is_made_here(value: ast.expr, caught: Caught, source: Source) -> bool:
