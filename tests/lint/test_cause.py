@@ -281,6 +281,7 @@ def test_safety(raised: str, doubt: str) -> None:
         "StopAsyncIteration",
         "GeneratorExit()",
         "asyncio.CancelledError",
+        "gen.Return(False)",
         "Halt",
         "stop",
     ],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import Kind
 from keepcause.lint.chaining.handler import caught_names
+from keepcause.lint.chaining.makers import hands_back, sets_cause
 from keepcause.lint.chaining.meant import MEANT, is_meant
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
 from keepcause.lint.syntax import SCOPES, block, last_name, maker
@@ -36,7 +37,8 @@ _SYMPTOMS = frozenset(
         "GetTimeoutError",
     }
 )
-_CONTROL_FLOW = frozenset({"StopIteration", "StopAsyncIteration", "GeneratorExit", "CancelledError"})
+_CONTROL_FLOW = frozenset({"StopIteration", "StopAsyncIteration", "GeneratorExit", "CancelledError", "Return"})
+"""`Return` is what Tornado's coroutines raise to return a value."""
 
 
 @dataclass(frozen=True)
@@ -311,7 +313,11 @@ def _is_made_here(value: ast.expr, caught: Caught, source: Source) -> bool:
         case ast.Call(func=ast.Attribute(value=made, attr="with_traceback")):
             return _is_made_here(made, caught, source)
         case ast.Call(func=func):
-            return not _comes_from(value, caught, source) and not _sets_cause(func, source)
+            return not (
+                _comes_from(value, caught, source)
+                or sets_cause(func, source)
+                or hands_back(value, caught.innermost.name, source)
+            )
         case ast.Name(id=name) if not is_class(value, source):
             bindings = source.scopes.lookup(name, source.scopes.of[value])
             given = [outcome for b in bindings if b.value is not None for outcome in outcomes(b.value)]
@@ -322,7 +328,7 @@ def _is_made_here(value: ast.expr, caught: Caught, source: Source) -> bool:
                 and all(_is_new(outcome, source) for outcome in kept)
                 and not _is_given_cause(value, source)
             )
-    return is_class(value, source) and not _sets_cause(value, source)
+    return is_class(value, source) and not sets_cause(value, source)
 
 
 def _is_given_cause(name: ast.Name, source: Source) -> bool:
@@ -334,17 +340,6 @@ def _is_given_cause(name: ast.Name, source: Source) -> bool:
         and isinstance(node.value, ast.Name)
         and node.value.id == name.id
         for node in source.scopes.nodes.get(ast.Attribute, ())
-    )
-
-
-def _sets_cause(made_by: ast.expr, source: Source) -> bool:
-    """Whether the class or function of this file that `made_by` names does something with `__cause__`."""
-    made = [reference[1:] for reference in source.scopes.references(made_by) if reference.startswith(":")]
-    return any(
-        isinstance(node, ast.Attribute) and node.attr == "__cause__"
-        for definition, scope in source.scopes.inside.items()
-        if scope.qualname in made
-        for node in ast.walk(definition)
     )
 
 
