@@ -273,6 +273,53 @@ def test_safety(raised: str, doubt: str) -> None:
     assert f"({doubt}" in found.title if doubt else "(" not in found.title
 
 
+MANAGER = """
+from contextlib import contextmanager
+
+class StartError(RuntimeError):
+    pass
+
+@contextmanager
+def phase():
+    try:
+        yield
+    except Exception as e:
+        raise StartError("phase failed") from None
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "safety"),
+    [
+        ("", "", Safety.UNSAFE),
+        ("@contextmanager", "@contextlib.asynccontextmanager", Safety.UNSAFE),
+        ("Exception as e", "(OSError, StopIteration)", Safety.UNSAFE),
+        ("        yield", "        with lock:\n            yield", Safety.UNSAFE),
+        ("raise StartError(", "raise NotImplementedError(", Safety.UNSAFE),
+        ("raise StartError(", "raise ValueError(", Safety.SAFE),
+        ("StartError(", "ValueError(", Safety.UNSAFE),
+        ("Exception as e", "OSError", Safety.SAFE),
+        ("yield", "pass", Safety.SAFE),
+        ("@contextmanager", "", Safety.SAFE),
+        ("except Exception", "except* Exception", Safety.SAFE),
+    ],
+)
+def test_safety_in_a_context_manager(old: str, new: str, safety: Safety) -> None:
+    found = fix(MANAGER.replace(old, new))
+    assert isinstance(found, Fix)
+    assert found.safety is safety
+    assert ("StopIteration" in found.title) is (safety is Safety.UNSAFE)
+
+
+@pytest.mark.parametrize(("chained", "out"), [("None", "StartError"), ("e", "StopIteration")])
+def test_contextlib_drops_what_a_stop_iteration_caused(chained: str, out: str) -> None:
+    names: dict[str, Any] = {}
+    exec(MANAGER.replace("from None", f"from {chained}"), names)
+    with pytest.raises((RuntimeError, StopIteration)) as caught, names["phase"]():
+        next(iter(()))
+    assert type(caught.value).__name__ == out
+
+
 @pytest.mark.parametrize(
     "raised",
     [

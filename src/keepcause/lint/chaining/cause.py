@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from keepcause.lint.binding import Kind
 from keepcause.lint.chaining.handler import caught_names
 from keepcause.lint.chaining.makers import hands_back, sets_cause
+from keepcause.lint.chaining.managers import UNWRAPPED, is_unwrapped
 from keepcause.lint.chaining.meant import MEANT, is_meant
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
 from keepcause.lint.syntax import SCOPES, block, last_name, maker
@@ -129,6 +130,8 @@ def chain(node: ast.Raise, caught: Caught, source: Source) -> Fix | str:
     if doubt and node.cause is None:
         doubt = "it may have a cause already"
     doubt = _intention(node, handler, source) or doubt
+    if not doubt and is_unwrapped(values, handler, source):
+        doubt = UNWRAPPED
     return _fix(f"Raise from the caught exception: `from {name}`", edits, doubt)
 
 

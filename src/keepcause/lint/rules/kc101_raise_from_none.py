@@ -66,10 +66,13 @@ class RaiseFromNone(Rule):
     exception itself becomes a bare `raise`. That is safe where a new exception is raised: only the traceback changes.
     It is unsafe where what is raised may be the caught exception itself, as from an unknown function, where the author
     put the traceback into the text, and where a comment beside the raise says that the exception, its traceback or a
-    secret is hidden on purpose. An exception from before, which an outer handler caught or an attribute holds, may have
-    a cause of its own: there `from None`, which erases it, is dropped, which is unsafe too. There is no fix where the
-    caught name is bound anew before the raise, and where what is raised comes out of the caught exception or a
-    container, or sets its own traceback.
+    secret is hidden on purpose. So it is around the `yield` of a `contextmanager`, which drops a RuntimeError whose
+    cause is a StopIteration of the `with` block.
+
+    An exception from before, which an outer handler caught or an attribute holds, may have a cause of its own: there
+    `from None`, which erases it, is dropped, which is unsafe too. There is no fix where the caught name is bound anew
+    before the raise, and where what is raised comes out of the caught exception or a container, or sets its own
+    traceback.
     """
 
     code = "KC101"
