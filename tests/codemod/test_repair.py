@@ -65,14 +65,14 @@ except (A, B):
         if c: raise X(lazy_one, lazy_two) from None
         raise c from None
     else:
-        raise Y from None
+        raise Yield from None
     finally:
         h()
     raise Z(
         "z",  # from None
     ) from None
 except:
-    raise W from None
+    raise Wait from None
 """
     expected = """\
 try:
@@ -84,14 +84,14 @@ except (A, B) as e:
         if c: raise X(list(lazy_one), list(lazy_two)) from c
         raise
     else:
-        raise Y from e
+        raise Yield from e
     finally:
         h()
     raise Z(
         "z",  # from None
     ) from e
 except BaseException as e:
-    raise W from e
+    raise Wait from e
 """
     result = run(lint, code.encode())
     assert result.data.decode() == expected
