@@ -71,9 +71,8 @@ class UnchainedRaise(Rule):
 
     Safe where the raise builds a new exception: only the traceback changes. Unsafe where a function makes it and may
     have given it a cause, where the author put the traceback into the text, or around the `yield` of a
-    `contextmanager`, as for KC101. There is no fix where the caught name is
-    bound anew before the raise, where the raise sets its own traceback, or in a `finally`, where another exception may
-    be under way.
+    `contextmanager`, as for KC101. There is no fix where the caught name is bound anew before the raise, where the
+    raise sets its own traceback, or in a `finally`, where another exception may be under way.
     """
 
     code = "KC103"
