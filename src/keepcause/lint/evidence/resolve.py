@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from keepcause.lint.evidence.program import Program
 
 _LONGEST = 12
+_MOST_CALLS = 4
 _DEEPEST = 6
 _TOKEN = re.compile(r"[^.()]+(?:\(\))*")
 _EXCEPTION_NAME = re.compile(r"\w*(?:Error|Exception|Warning|Exit|Interrupt)")
@@ -41,7 +42,8 @@ class Resolver:
         key = (path, reference)
         if key not in self._resolved:
             self._resolved[key] = ()  # a reference that leads back to itself means nothing
-            if reference.count(".") <= _LONGEST:  # attributes that hold their own attributes make it grow for ever
+            # Attributes that hold their own attributes, or what their own methods give, make it grow for ever.
+            if reference.count(".") <= _LONGEST and reference.count("()") <= _MOST_CALLS:
                 self._resolved[key] = tuple(dict.fromkeys(self._resolve(path, reference)))
         return self._resolved[key]
 

@@ -31,6 +31,8 @@ _MARK = re.compile(r"#\s*keepcause:\s*(?P<mark>(?:not-)?worker-init)\b")
 _ACTOR_CALL = re.compile(r"(?:\.options\(\))?\.remote(?=\(\)|$)")
 MODULE = 0
 """The line that stands for a module's own code."""
+_MOST_VALUES = 12
+"""Of an attribute that is given more things than these nobody says what it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,8 @@ class Summary:
             self._assigned[key] = ()
             reader = self._tree(self._tree().lines_with(name))
             with _unless_too_deep():
-                self._assigned[key] = tuple(dict.fromkeys(reader.assigned(qualname, name)))
+                values = tuple(dict.fromkeys(reader.assigned(qualname, name)))
+                self._assigned[key] = values if len(values) <= _MOST_VALUES else ()
         return self._assigned[key]
 
     def declared(self, line: int, name: str) -> tuple[str, ...]:
