@@ -57,6 +57,37 @@ def test_a_process_that_dies_is_told_of_and_the_rest_goes_on() -> None:
     assert found == [{3: "3: SIGKILL", 4: "4: exit code 7", 9: "9: exit code 7"}.get(n, str(n)) for n in range(12)]
 
 
+ORPHANS = """
+import os, time
+from keepcause.parallel import check_all
+
+def check(number):
+    os.write(1, b".")
+    if number in {slow}:
+        time.sleep(1)
+    return "x" * 1_000_000
+
+for found in check_all(check, range(24), lambda *how: "died", 3):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("slow", "begun"), [([0], 17), ([0, 8, 16], 3)], ids=["two wait for files", "all have results that nobody takes"]
+)
+def test_processes_end_with_their_parent(slow: list[int], begun: int) -> None:
+    command = [sys.executable, "-c", ORPHANS.format(slow=slow)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(begun) == b"." * begun
+        process.kill()
+        try:
+            process.communicate(timeout=10)  # until nobody is left who could write
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
 def test_few_files_are_checked_by_one_process() -> None:
     assert processes(0) == processes(100) == 1
 

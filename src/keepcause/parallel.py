@@ -9,7 +9,7 @@ import pickle
 import select
 import signal
 import sys
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import IO, TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +45,8 @@ def check_all(
     numbers = range(len(files))
     runs = iter([numbers[first : first + _AT_ONCE] for first in numbers[::_AT_ONCE]])
     found: dict[int, Result] = {}
-    workers = [_Worker(check, files) for _ in range(count)]
+    workers: list[_Worker[File, Result]] = []
+    workers.extend(_Worker(check, files, workers) for _ in range(count))
     try:
         for worker in workers:
             worker.give(next(runs, ()))
@@ -68,18 +69,24 @@ def check_all(
 class _Worker(Generic[File, Result]):
     """A process that checks the files that it is given, a run of them at a time."""
 
-    def __init__(self, check: Callable[[File], Result | None], files: Sequence[File]) -> None:
+    def __init__(
+        self, check: Callable[[File], Result | None], files: Sequence[File], crew: Sequence[_Worker[File, Result]]
+    ) -> None:
         self.run: Sequence[int] = ()
         """The numbers of the files that are being checked."""
         self._check = check
         self._files = files
+        self._crew = crew
+        """All that share the work, this one too."""
+        self._ends: list[IO[bytes]] = []
+        """The parent's ends of two pipes: what the process is given, and what it says."""
         self._place = mmap.mmap(-1, 8)
         """The number of the file at which the process is, for the parent to see."""
         self._pid = 0
 
     def fileno(self) -> int:
         """What can be read as soon as there are results, or the process has ended."""
-        return self._results.fileno()
+        return self._ends[1].fileno()
 
     def give(self, run: Sequence[int]) -> None:
         """Let the process check the files with these numbers, if there are any."""
@@ -88,11 +95,11 @@ class _Worker(Generic[File, Result]):
             if not self._pid:
                 self._start()
             with contextlib.suppress(BrokenPipeError):  # it has ended, as its results will tell
-                os.write(self._runs, pickle.dumps(run))
+                self._ends[0].write(pickle.dumps(run))
 
     def results(self) -> dict[int, Result]:
         """The results of the run that say something; raises EOFError or UnpicklingError where the process has ended."""
-        results: dict[int, Result] = pickle.load(self._results)
+        results: dict[int, Result] = pickle.load(self._ends[1])
         return results
 
     def end(self) -> tuple[int, str]:
@@ -107,34 +114,40 @@ class _Worker(Generic[File, Result]):
             self._wait()
 
     def _wait(self) -> int:
-        os.close(self._runs)
-        self._results.close()
+        self._close()
         pid, self._pid = self._pid, 0
         return os.waitpid(pid, 0)[1]
+
+    def _close(self) -> None:
+        for end in self._ends:
+            end.close()
 
     def _start(self) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
-        parent = os.getpid()
-        runs, self._runs = os.pipe()
+        runs, ours = os.pipe()
         results, theirs = os.pipe()
-        self._results = os.fdopen(results, "rb")
+        self._ends = [os.fdopen(ours, "wb", buffering=0), os.fdopen(results, "rb")]
         # An interrupt waits until each process knows which one it is.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self._pid = os.fork()
-        if self._pid:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-            os.close(runs)
-            os.close(theirs)
-            return
+        if not self._pid:
+            self._serve(runs, theirs)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        os.close(runs)
+        os.close(theirs)
+
+    def _serve(self, runs: int, theirs: int) -> NoReturn:
+        """Check what is given until the parent ends, in whatever way: no other process may hold its ends then."""
         try:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            for worker in self._crew:
+                worker._close()
             with os.fdopen(runs, "rb") as given, os.fdopen(theirs, "wb") as said:
-                while os.getppid() == parent:  # else nobody waits for more
+                while True:
                     pickle.dump(dict(self._checked(pickle.load(given))), said)
                     said.flush()
-            os._exit(0)
         finally:
             os._exit(1)
 
