@@ -57,6 +57,22 @@ def test_a_process_that_dies_is_told_of_and_the_rest_goes_on() -> None:
     assert found == [{3: "3: SIGKILL", 4: "4: exit code 7", 9: "9: exit code 7"}.get(n, str(n)) for n in range(12)]
 
 
+@pytest.mark.parametrize("number", [signal.SIGCHLD, signal.SIGINT])
+def test_signals_may_be_ignored(number: signal.Signals) -> None:
+    """Supervisors leave the one to the system, and a shell starts what runs in its background deaf to the other."""
+
+    def check(file: int) -> str:
+        if file == 3:
+            os.kill(os.getpid(), number)
+        return str(file)
+
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        assert list(check_all(check, range(12), died, 2)) == [str(file) for file in range(12)]
+    finally:
+        signal.signal(number, before)
+
+
 ORPHANS = """
 import os, time
 from keepcause.parallel import check_all

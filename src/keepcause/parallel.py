@@ -42,6 +42,7 @@ def check_all(
     if count < 2:
         yield from map(check, files)
         return
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, as whoever started us may, no end can be seen
     numbers = range(len(files))
     runs = iter([numbers[first : first + _AT_ONCE] for first in numbers[::_AT_ONCE]])
     found: dict[int, Result] = {}
@@ -140,7 +141,8 @@ class _Worker(Generic[File, Result]):
     def _serve(self, runs: int, theirs: int) -> NoReturn:
         """Check what is given until the parent ends, in whatever way: no other process may hold its ends then."""
         try:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             for worker in self._crew:
                 worker._close()
