@@ -54,9 +54,10 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
         overview.error("the command has to come first")
     name, *rest = arguments
     parser = _command(name)
-    # Paths may stand on both sides of an option. argparse can't do that and know `--`.
-    parse = parser.parse_known_args if "--" in rest else parser.parse_known_intermixed_args
-    options, unknown = parse(rest)
+    # Paths may stand on both sides of an option. argparse can't do that and know `--`, behind which `-x` is a path.
+    end = rest.index("--") if "--" in rest else len(rest)
+    rest[end:] = [f"./{path}" if path.startswith("-") and path != "-" else path for path in rest[end + 1 :]]
+    options, unknown = parser.parse_known_intermixed_args(rest)
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}{_hint(name, unknown[0].partition('=')[0])}")
     return options

@@ -77,6 +77,7 @@ def test_paths_stand_anywhere(keepcause: Run, tmp_path: Path) -> None:
         (tmp_path / name).touch()
     assert keepcause("check", "a.py", "--show-files", "b.py", cwd=tmp_path).stdout == "a.py\nb.py\n"
     assert keepcause("check", "--show-files", "--", "-c.py", "a.py", cwd=tmp_path).stdout == "-c.py\na.py\n"
+    assert keepcause("check", "b.py", "--show-files", "--", "-c.py", cwd=tmp_path).stdout == "b.py\n-c.py\n"
 
 
 def test_wrong_choices_are_told_the_right_ones(keepcause: Run) -> None:
