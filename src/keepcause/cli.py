@@ -50,7 +50,7 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The options of the command that is named; ends the process where help is asked for, or the usage is wrong."""
     if not arguments or arguments[0] not in COMMANDS:
         overview = _overview()
-        overview.parse_args(arguments)
+        overview.parse_known_args(arguments)
         overview.error("the command has to come first")
     name, *rest = arguments
     parser = _command(name)
@@ -64,7 +64,8 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def _overview() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=PROGRAM, description="Keep the root cause of a failure visible.")
+    description = "Keep the root cause of a failure visible."
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=description, allow_abbrev=False)
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, purpose in COMMANDS.items():
@@ -89,10 +90,10 @@ def _hint(command: str, option: str) -> str:
 
     if option.removeprefix("--") in COMMANDS:
         return f"; there is a command `{PROGRAM} {option.removeprefix('--')}`"
-    if close := difflib.get_close_matches(option, _options_of(command), n=1):
-        return f"; did you mean {close[0]}?"
-    others = [name for name in COMMANDS if option in _options_of(name)]
-    return f"; `{PROGRAM} {others[0]}` has it" if others else ""
+    if others := [name for name in COMMANDS if option in _options_of(name)]:
+        return f"; `{PROGRAM} {others[0]}` has it"
+    close = difflib.get_close_matches(option, _options_of(command), n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _options_of(command: str) -> Collection[str]:

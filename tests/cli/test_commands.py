@@ -46,10 +46,14 @@ def test_unknown_rule(keepcause: Run) -> None:
 
 
 def test_wrong_usage(keepcause: Run) -> None:
-    for arguments in ([], ["chek"], ["check", "--no-such-option"], ["rule", "KC101", "KC201"]):
+    for arguments in ([], ["chek"], ["--vers"], ["check", "--no-such-option"], ["rule", "KC101", "KC201"]):
         done = keepcause(*arguments)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("usage: keepcause")
+
+
+def test_the_command_comes_first(keepcause: Run) -> None:
+    assert keepcause("-q", "check", ".").stderr.endswith("keepcause: error: the command has to come first\n")
 
 
 @pytest.mark.parametrize(
@@ -62,6 +66,8 @@ def test_wrong_usage(keepcause: Run) -> None:
         (["check", "--evidnce=sure"], "--evidnce=sure; did you mean --evidence?"),
         (["check", "--stat"], "--stat; did you mean --statistics?"),
         (["trace", "--rots", "."], "--rots; did you mean --roots?"),
+        (["check", "--roots"], "--roots; `keepcause trace` has it"),
+        (["fix", "--exit-zero"], "--exit-zero; `keepcause check` has it"),
         (["rule", "KC101", "KC201"], "KC201"),
     ],
 )
