@@ -55,8 +55,8 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     name, *rest = arguments
     parser = _command(name)
     # Paths may stand on both sides of an option. argparse can't do that and know `--`, behind which `-x` is a path.
-    end = rest.index("--") if "--" in rest else len(rest)
-    rest[end:] = [f"./{path}" if path.startswith("-") and path != "-" else path for path in rest[end + 1 :]]
+    end = rest.index("--") + 1 if "--" in rest else len(rest)
+    rest[end:] = [f"./{path}" if path.startswith("-") and path != "-" else path for path in rest[end:]]
     options, unknown = parser.parse_known_intermixed_args(rest)
     if unknown:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}{_hint(name, unknown[0].partition('=')[0])}")

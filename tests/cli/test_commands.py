@@ -84,6 +84,8 @@ def test_paths_stand_anywhere(keepcause: Run, tmp_path: Path) -> None:
     assert keepcause("check", "a.py", "--show-files", "b.py", cwd=tmp_path).stdout == "a.py\nb.py\n"
     assert keepcause("check", "--show-files", "--", "-c.py", "a.py", cwd=tmp_path).stdout == "-c.py\na.py\n"
     assert keepcause("check", "b.py", "--show-files", "--", "-c.py", cwd=tmp_path).stdout == "b.py\n-c.py\n"
+    assert keepcause("check", "--show-files", "--", "--", cwd=tmp_path).stderr == "keepcause: --: does not exist\n"
+    assert "--files-from: expected one" in keepcause("check", "--files-from", "--", "b.py", cwd=tmp_path).stderr
 
 
 def test_wrong_choices_are_told_the_right_ones(keepcause: Run) -> None:
