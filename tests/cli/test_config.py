@@ -140,10 +140,10 @@ def test_which_rules_are_on() -> None:
     ("given", "select", "more", "ignore"),
     [
         ({}, ("KC1",), ("KC202",), ("KC2",)),
-        ({"select": ("KC201",)}, ("KC201",), (), ()),
+        ({"select": ("KC201",)}, ("KC201",), (), ("KC2",)),
         ({"select": ("KC2",)}, ("KC2",), (), ()),
         ({"select": ("KC",)}, ("KC",), (), ("KC2",)),
-        ({"extend-select": ("KC201",)}, ("KC1",), ("KC202", "KC201"), ()),
+        ({"extend-select": ("KC201",)}, ("KC1",), ("KC202", "KC201"), ("KC2",)),
         ({"ignore": ("KC101",)}, ("KC1",), ("KC202",), ("KC2", "KC101")),
         ({"ignore": ("KC20",)}, ("KC1",), (), ("KC2", "KC20")),
         ({"ignore": ("KC1",)}, (), ("KC202",), ("KC2", "KC1")),
@@ -157,6 +157,12 @@ def test_the_command_line_overrides(given: dict[str, object], select: object, mo
     found = overridden(before, given)
     assert (found["select"], found["extend-select"], found["ignore"]) == (select, more, ignore)
     assert {**found, **before} == before
+
+
+def test_one_rule_more_brings_no_other_that_the_file_ignores() -> None:
+    found = overridden({**defaults(), "ignore": ("KC2",)}, {"extend-select": ("KC202",)})
+    kept = {code for code in enabled(("KC",), ()) if not code.startswith("KC2")}
+    assert enabled((*found["select"], *found["extend-select"]), found["ignore"]) == {*kept, "KC202"}
 
 
 def test_each_file_has_its_own(project: Path, keepcause: Run, worker: str) -> None:

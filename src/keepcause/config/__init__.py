@@ -84,7 +84,7 @@ KEYS = (
         "rules to leave out, by code or prefix",
         '["KC103"]',
         "Where both a selected and an ignored beginning fit a rule, the longer one counts: `extend-select` of `KC101` "
-        "wins over `ignore` of `KC1`. As an option it adds to the file's.",
+        "wins over `ignore` of `KC1`, and `ALL` is the shortest. As an option it adds to the file's.",
     ),
     Key(
         "per-file-ignores",
@@ -237,7 +237,7 @@ def overridden(config: Config, given: Config) -> Config:
         **given,
         "select": given.get("select", without(config["select"], ignore)),
         "extend-select": (*without(was_more, ignore), *more),
-        "ignore": (*(old for old in config["ignore"] if not any(means(old, code) for code in chosen)), *ignore),
+        "ignore": (*(old for old in config["ignore"] if old not in chosen), *ignore),
         "extend-exclude": config["extend-exclude"] + given.get("extend-exclude", ()),
     }
 
