@@ -115,6 +115,7 @@ def test_several_places_and_a_name_with_a_colon(project: Path, capsys: pytest.Ca
         ("nothing.py", None, "nothing.py: does not exist"),
         ("nothing.py:3", None, "nothing.py: does not exist"),
         ("nothing.py:3:9", None, "nothing.py: does not exist"),
+        ("notebook.ipynb:1", b"{}", "notebook.ipynb: is a notebook; "),
         (".", None, ".: is a folder; name a file, or list the launch sites in it by --roots"),
         ("program.py:0", None, "program.py: has no line 0: its lines are 1 to 27"),
         ("program.py:28", None, "program.py: has no line 28: its lines are 1 to 27"),

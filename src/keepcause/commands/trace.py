@@ -11,7 +11,7 @@ from keepcause.commands.session import Session
 from keepcause.config import ConfigError
 from keepcause.config.options import add_file_options
 from keepcause.lint.checked import Trouble
-from keepcause.lint.files import program_root
+from keepcause.lint.files import Tree, program_root
 from keepcause.lint.source import SourceError
 from keepcause.report import trace
 
@@ -59,7 +59,5 @@ def _places(session: Session, options: argparse.Namespace) -> Iterator[tuple[Pat
         path, line = trace.target(text)
         if os.path.isdir(path):
             yield Trouble(text, "is a folder; name a file, or list the launch sites in it by --roots")
-        elif not os.path.lexists(path):
-            yield Trouble(str(path), "does not exist")
         else:
-            yield path, line
+            yield from (found if isinstance(found, Trouble) else (path, line) for found in Tree().expand([path]))
