@@ -30,10 +30,12 @@ def main(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    options = _parsed(arguments)
     try:
-        code: int = options.run(options)
-        sys.stdout.flush()
+        try:
+            options = _parsed(arguments)
+            code: int = options.run(options)
+        finally:
+            sys.stdout.flush()
     except CommandError as error:
         complain(str(error))
         return TROUBLE

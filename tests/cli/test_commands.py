@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -22,6 +23,17 @@ def test_version(keepcause: Run) -> None:
     assert keepcause("--version").stdout == f"keepcause {version('keepcause')}\n"
     done = subprocess.run([sys.executable, "-m", "keepcause", "--version"], capture_output=True, text=True, timeout=60)
     assert done.stdout == f"keepcause {version('keepcause')}\n"
+
+
+@pytest.mark.parametrize("option", ["--version", "-h"])
+def test_a_reader_that_has_left_is_no_traceback(tmp_path: Path, option: str) -> None:
+    here, there = os.pipe()
+    os.close(here)
+    command = [sys.executable, "-m", "keepcause", option]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(command, stdout=there, stderr=subprocess.PIPE, cwd=tmp_path, env=buffered, check=False)
+    os.close(there)
+    assert (done.returncode, done.stderr) == (2, b"")
 
 
 def test_rule(keepcause: Run) -> None:
