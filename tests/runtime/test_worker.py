@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import io
 import json
 import pickle
@@ -205,6 +206,22 @@ def test_a_ready_message_that_cannot_be_pickled_is_a_failure() -> None:
     assert here.recv()[1] == "failed"
     here.close()
     there.close()
+
+
+class Phase(enum.Enum):
+    """Steps that have numbers."""
+
+    LOAD = 1
+
+
+@pytest.mark.parametrize(("phase", "text"), [(Phase.LOAD, "Phase.LOAD"), (["load"], "['load']")])
+def test_a_phase_may_be_any_object(phase: object, text: str) -> None:
+    queue = Queue()
+    with pytest.raises(WorkerInitError) as caught, guard(0, conn=queue, phase=phase):
+        explode("plain exception")
+    assert str(caught.value).startswith(f"rank 0, {text}: ")
+    assert queue.messages[0][4] == text
+    assert str(WorkerInitError("x", phase=phase)) == f"{text}: x"
 
 
 def test_init_worker_guarded() -> None:

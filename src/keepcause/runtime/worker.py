@@ -57,7 +57,7 @@ class WorkerInitError(Carried, RuntimeError):
         *,
         rank: int | None = None,
         local_rank: int | None = None,
-        phase: str | None = None,
+        phase: object = None,
         device: object = None,
         context: Mapping[str, Any] | None = None,
         cause: BaseException | None = None,
@@ -70,7 +70,7 @@ class WorkerInitError(Carried, RuntimeError):
         super().__init__(self.message)
         self.rank = as_plain(rank)
         self.local_rank = as_plain(local_rank)
-        self.phase = phase
+        self.phase = None if phase is None else str(phase)
         self.device = None if device is None else str(device)
         self.context: dict[str, Any] = {**as_plain(context or {}), "rank": self.rank}
         if cause is not None:
@@ -118,10 +118,11 @@ class guard:  # noqa: N801 - used like contextlib's own managers
         conn: Any = None,
         local_rank: int | None = None,
         device: object = None,
-        phase: str | None = None,
+        phase: object = None,
         context: Mapping[str, Any] | None = None,
     ) -> None:
-        self.rank, self.conn, self.local_rank, self.phase = rank, conn, local_rank, phase
+        self.rank, self.conn, self.local_rank = rank, conn, local_rank
+        self.phase = None if phase is None else str(phase)
         self.device = None if device is None else str(device)
         self.context = dict(context or {})
         self._over = False
@@ -166,11 +167,11 @@ class guard:  # noqa: N801 - used like contextlib's own managers
 
         return guarded
 
-    def step(self, phase: str) -> None:
+    def step(self, phase: object) -> None:
         """Name the step that begins now; sent over `conn`, it lets the parent say where a silent worker is."""
-        self.phase = phase
+        self.phase = str(phase)
         if self.conn is not None and not self._over:
-            send(self.conn, "phase", self.rank, phase)
+            send(self.conn, "phase", self.rank, self.phase)
 
     def ready(self, payload: object = None) -> None:
         """Say that the worker is ready, and hand `payload` to the parent; a second call does nothing."""
