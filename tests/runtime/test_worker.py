@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import io
 import json
@@ -179,6 +180,23 @@ def test_guard_decorates_each_call() -> None:
     assert init(1) == 1
     assert init.__doc__ == "Do it."
     assert [message[1] for message in queue.messages] == ["ready", "failed", "ready"]
+
+
+def test_guard_decorates_each_run_of_a_coroutine() -> None:
+    queue = Queue()
+
+    async def init(value: int) -> int:
+        await asyncio.sleep(0)
+        return 1 // value
+
+    for guarded in (guard(2, conn=queue)(init), lambda value: init_worker_guarded(2, init, value, conn=queue)):
+        queue.messages.clear()
+        assert asyncio.run(guarded(1)) == 1
+        coroutine = guarded(0)
+        assert [message[1] for message in queue.messages] == ["ready"], "it has not begun"
+        with pytest.raises(WorkerInitError, match=r"rank 2.*ZeroDivisionError"):
+            asyncio.run(coroutine)
+        assert [message[1] for message in queue.messages] == ["ready", "failed"]
 
 
 def test_a_guard_can_be_entered_again() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import multiprocessing
 import operator
@@ -100,9 +101,9 @@ def one_line(exc: BaseException) -> str:
 class guard:  # noqa: N801 - used like contextlib's own managers
     """Turn what fails inside into a WorkerInitError, raise it, and send it over `conn` where one is given.
 
-    A context manager, and a decorator that guards each call. SystemExit, KeyboardInterrupt and GeneratorExit are
-    reported and pass through; a WorkerInitError is completed, not wrapped. After `ready` the start-up is over: errors
-    pass through unreported.
+    A context manager, and a decorator that guards each call, and each run of a coroutine. SystemExit, KeyboardInterrupt
+    and GeneratorExit are reported and pass through; a WorkerInitError is completed, not wrapped. After `ready` the
+    start-up is over: errors pass through unreported.
 
     Args:
         rank: number of this worker.
@@ -151,21 +152,31 @@ class guard:  # noqa: N801 - used like contextlib's own managers
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Return the function, each call of it under a guard like this one."""
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def awaited(*args: P.args, **kwargs: P.kwargs) -> Any:
+                with self._again():
+                    return await function(*args, **kwargs)
+
+            return awaited  # type: ignore[return-value]
 
         @functools.wraps(function)
         def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-            again = guard(
-                self.rank,
-                conn=self.conn,
-                local_rank=self.local_rank,
-                device=self.device,
-                phase=self.phase,
-                context=self.context,
-            )
-            with again:
+            with self._again():
                 return function(*args, **kwargs)
 
         return guarded
+
+    def _again(self) -> guard:
+        return guard(
+            self.rank,
+            conn=self.conn,
+            local_rank=self.local_rank,
+            device=self.device,
+            phase=self.phase,
+            context=self.context,
+        )
 
     def step(self, phase: object) -> None:
         """Name the step that begins now; sent over `conn`, it lets the parent say where a silent worker is."""
@@ -220,11 +231,12 @@ def send(conn: Any, kind: str, rank: int | None, data: Any) -> None:
 def init_worker_guarded(rank: int, fn: Callable[..., R], /, *args: Any, conn: Any = None) -> R:
     """Call `fn(*args)` under a guard and return its result, after telling a parent on `conn` that the worker is ready.
 
+    What a coroutine function returns is to be awaited; the guard is around its run.
+
     Raises:
         WorkerInitError: `fn` raised; the error has its whole chain.
     """
-    with guard(rank, conn=conn):
-        return fn(*args)
+    return guard(rank, conn=conn)(fn)(*args)
 
 
 _failure: WorkerInitError | None = None
