@@ -150,6 +150,19 @@ def test_what_ends_a_process_passes_through_and_is_reported(kind: type[BaseExcep
     assert [message[1] for message in queue.messages] == ["failed"]
 
 
+def test_a_cancelled_task_stays_cancelled_and_is_reported() -> None:
+    queue = Queue()
+
+    async def start() -> None:
+        async with asyncio.timeout(0.01):
+            with guard(0, conn=queue):
+                await asyncio.sleep(60)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(start())
+    assert [message[1] for message in queue.messages] == ["failed"]
+
+
 def test_other_base_exceptions_become_exceptions() -> None:
     with pytest.raises(WorkerInitError) as caught, guard(0):
         explode("BaseException")

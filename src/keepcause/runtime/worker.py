@@ -9,6 +9,7 @@ import multiprocessing
 import operator
 import os
 import socket
+import sys
 import time
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
@@ -101,9 +102,9 @@ def one_line(exc: BaseException) -> str:
 class guard:  # noqa: N801 - used like contextlib's own managers
     """Turn what fails inside into a WorkerInitError, raise it, and send it over `conn` where one is given.
 
-    A context manager, and a decorator that guards each call, and each run of a coroutine. SystemExit, KeyboardInterrupt
-    and GeneratorExit are reported and pass through; a WorkerInitError is completed, not wrapped. After `ready` the
-    start-up is over: errors pass through unreported.
+    A context manager, and a decorator that guards each call, and each run of a coroutine. SystemExit, GeneratorExit,
+    KeyboardInterrupt and asyncio's CancelledError are reported and pass through; a WorkerInitError is completed, not
+    wrapped. After `ready` the start-up is over: errors pass through unreported.
 
     Args:
         rank: number of this worker.
@@ -147,7 +148,7 @@ class guard:  # noqa: N801 - used like contextlib's own managers
                 send(self.conn, "failed", self.rank, error)
             except Exception as problem:
                 error.add_note(f"This error could not be sent to the parent: {type(problem).__name__}: {problem}")
-        if error is not exc and not is_a(exc, SystemExit | KeyboardInterrupt | GeneratorExit):
+        if error is not exc and not _ends(exc):
             raise error from exc
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
@@ -209,6 +210,13 @@ class guard:  # noqa: N801 - used like contextlib's own managers
             context={**here, **self.context},
             cause=exc,
         )
+
+
+def _ends(exc: BaseException) -> bool:
+    """Tell whether an exception ends a process, a generator or a task, which another in its place would not do."""
+    tasks = sys.modules.get("asyncio.exceptions")  # importing it would take longer than all the rest
+    cancelled = tasks is not None and is_a(exc, tasks.CancelledError)
+    return cancelled or is_a(exc, SystemExit | KeyboardInterrupt | GeneratorExit)
 
 
 def send(conn: Any, kind: str, rank: int | None, data: Any) -> None:
