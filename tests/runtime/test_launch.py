@@ -198,12 +198,30 @@ class UnreadableError(Exception):
         super().__init__(message)
 
 
-def test_what_cannot_be_unpickled_is_named() -> None:
+class Rebuilt:
+    """Is made by a call in the process that reads it."""
+
+    def __init__(self, function: Any, *args: Any) -> None:
+        self.call = function, args
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+@pytest.mark.parametrize(
+    ("payload", "what"),
+    [
+        (UnreadableError(0, "x"), "sent what can't be read here: TypeError: "),
+        (Rebuilt(os.stat, "gone"), "sent what can't be read here: FileNotFoundError: [Errno 2] No such file"),
+        (Rebuilt(pickle.loads, b""), "sent what can't be read here: _pickle.UnpicklingError: rebuilding it raised EOF"),
+    ],
+)
+def test_what_cannot_be_unpickled_is_named(payload: Any, what: str) -> None:
     here, there = get_context("spawn").Pipe(duplex=False)
-    there.send(UnreadableError(0, "x"))
+    there.send(payload)
     error = failure_of([(0, here, None)])
     assert error.failures[0].kind == "unreadable"
-    assert "sent what can't be read here: TypeError" in str(error)
+    assert error.failures[0].what.startswith(what)
     here.close()
     there.close()
 

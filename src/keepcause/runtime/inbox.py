@@ -30,7 +30,7 @@ Message = tuple[str, float, Any]
 
 
 class Objects:
-    """Reads pickled objects from a multiprocessing Connection, or anything that has `poll` and `recv` as it does.
+    """Reads pickled objects from a multiprocessing Connection, or what has its `fileno`, `poll` and `recv_bytes`.
 
     A message whose sender stops in its middle keeps a daemon thread waiting, not the caller.
     """
@@ -39,7 +39,7 @@ class Objects:
         self._conn = conn
         self._thread: threading.Thread | None = None
         self._arrived: Any = None
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
 
     def handle(self) -> Any:
         """Return what can be waited for, None while a message is under way."""
@@ -74,13 +74,16 @@ class Objects:
 
     def _receive(self) -> None:
         try:
-            self._arrived = self._conn.recv()
-        except OSError as error:
+            data = self._conn.recv_bytes()
+        except (OSError, EOFError) as error:
             self._error = EOFError(str(error))
-        except Exception as error:
-            self._error = error
-        except BaseException as error:  # an object may try to end the thread that rebuilds it
-            self._error = pickle.UnpicklingError(f"rebuilding it raised {one_line(error)}")
+            return
+        try:
+            self._arrived = pickle.loads(data)
+        except BaseException as error:
+            # What an object raises that is rebuilt must neither end this thread nor pass for the connection's end.
+            usual = isinstance(error, Exception) and not isinstance(error, EOFError)
+            self._error = error if usual else pickle.UnpicklingError(f"rebuilding it raised {one_line(error)}")
 
 
 class Lines:

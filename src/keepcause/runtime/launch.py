@@ -148,7 +148,7 @@ class _Worker:
 
     def __init__(self, rank: int, conn: Any, process: Any) -> None:
         self.rank, self.process = rank, process
-        self.inbox = Objects(conn) if hasattr(conn, "recv") and hasattr(conn, "poll") else Lines(conn)
+        self.inbox = Objects(conn) if hasattr(conn, "recv_bytes") else Lines(conn)
         self.closed = self.settled = False
         self.payload: Any = None
         self.failure: WorkerFailure | None = None
