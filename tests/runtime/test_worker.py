@@ -28,6 +28,7 @@ from keepcause import (
     root_of,
     to_json,
 )
+from keepcause.runtime import worker
 from keepcause.runtime.worker import PROTOCOL, one_line
 
 
@@ -282,6 +283,29 @@ def test_streams_and_sockets_get_lines_of_json() -> None:
 
 def test_one_line_holds_every_line() -> None:
     assert one_line(ValueError("a\nb")) == "ValueError: a / b"
+
+
+@pytest.mark.parametrize("kind", [SystemExit, GeneratorExit, asyncio.CancelledError])
+def test_an_initializer_that_leaves_has_failed(kind: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_failure", None)
+
+    def leave() -> None:
+        raise kind
+
+    deferred_initializer(leave, rank=5)()
+    with pytest.raises(WorkerInitError, match="rank 5, pool initializer: the initializer left") as caught:
+        raise_if_init_failed()
+    assert type(caught.value.root) is kind
+    deferred_initializer(double)(1)
+    raise_if_init_failed()
+
+
+def test_an_interrupt_stops_an_initializer() -> None:
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        deferred_initializer(stop)()
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])

@@ -261,16 +261,17 @@ class _DeferredInitializer:
         name = multiprocessing.current_process().name
         number = name.rpartition("-")[2]
         rank = int(number) if self.rank is None and number.isdecimal() else self.rank
+        about: dict[str, Any] = {"rank": rank, "phase": "pool initializer", "context": {"process": name}}
         try:
-            with guard(rank, phase="pool initializer", context={"process": name}):
+            with guard(**about):
                 self.fn(*args)
             _failure = None
         except WorkerInitError as error:
             _failure = error
-        except (SystemExit, GeneratorExit) as exc:
-            _failure = WorkerInitError(
-                "the initializer left", rank=rank, phase="pool initializer", context={"process": name}, cause=exc
-            )
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:
+            _failure = WorkerInitError("the initializer left", cause=exc, **about)
 
 
 class _CheckedTask:
