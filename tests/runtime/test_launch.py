@@ -138,6 +138,8 @@ def test_what_is_no_crew() -> None:
     ours, theirs = get_context("spawn").Pipe()
     with ours, theirs, pytest.raises(ValueError, match="each worker needs a rank of its own: 0, 1, 0"):
         wait_for_workers([(0, ours, None), (1, ours, None), (0, ours, None)], timeout=1)
+    with pytest.raises(TypeError, match="'str' object cannot be interpreted as an integer"):
+        wait_for_workers([("actor", ours, None)], timeout=1)  # type: ignore[list-item]
 
 
 def test_no_worker_is_waited_for_in_turn(crew: Crew) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import operator
 import os
 import signal
 import time
@@ -116,7 +117,7 @@ def wait_for_workers(
 
     Raises:
         WorkersFailed: at least one worker failed or stayed silent.
-        TypeError: a connection is none, such as a queue.
+        TypeError: a connection is none, such as a queue, or a rank is no integer.
         ValueError: two workers have the same rank.
     """
     crew = [_Worker(rank, connection, process) for rank, connection, process in workers]
@@ -147,7 +148,7 @@ class _Worker:
     """What the parent knows of one worker so far; `settled` once there is no more to learn."""
 
     def __init__(self, rank: int, conn: Any, process: Any) -> None:
-        self.rank, self.process = rank, process
+        self.rank, self.process = operator.index(rank), process
         self.inbox = Objects(conn) if hasattr(conn, "recv_bytes") else Lines(conn)
         self.closed = self.settled = False
         self.payload: Any = None
