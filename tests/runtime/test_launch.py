@@ -264,8 +264,8 @@ def test_a_phase_of_another_sender_may_be_any_object() -> None:
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_process_that_has_ended_is_heard_to_its_last_word(crew: Crew, method: str) -> None:
     ways = ["many phases", "slow payload", "many phases, then raise"]
-    error = failure_of(crew.start(*ways, method=method), grace=TIMEOUT)
-    assert [(each.rank, each.kind, each.phase) for each in error.failures] == [(2, "raised", "load shard 999")]
+    error = failure_of(crew.start(*ways, method=method), timeout=60.0, grace=60.0)
+    assert [(each.rank, each.kind, each.phase) for each in error.failures] == [(2, "raised", "load shard 299")]
     assert error.ready == 2
 
 
