@@ -494,6 +494,21 @@ def async_saved(me: Rank) -> object:
 
 
 @case
+def saved_without_collectives(me: Rank) -> object:
+    def state(value: float) -> dict[str, Any]:
+        return {"w": torch.full((4,), value)}
+
+    path = me.saved(state(me.rank), use_collectives=False)
+    dist.barrier()
+    assert inspect(path).verdict == "rank-metadata"
+    mine = state(9)
+    load(mine, path)
+    assert torch.equal(mine["w"], state(me.rank)["w"])
+    fits(lambda: state(9), path)
+    return refused(me, lambda: {**state(9), "b": torch.ones(1)}, path)
+
+
+@case
 def a_prefix_more(me: Rank) -> object:
     path = me.saved(model(20, prefix="model.net."))
     error = refused(me, lambda: model(20), path)

@@ -123,6 +123,7 @@ def test_other_things_at_the_path(tmp_path: Path, copy: Path) -> None:
     assert verdict(make(tmp_path / "b", "__0_0.distcp", "__1_0.distcp")) == "unfinished"
     assert verdict(make(tmp_path / "c", ".metadata.tmp")) == "unfinished"
     assert verdict(make(tmp_path / "d", "__0.metadata", "__0_0.distcp")) == "rank-metadata"
+    assert "no_dist" not in inspect(tmp_path / "d").advice, "every rank would read what the first one saved"
     assert verdict(make(tmp_path / "e", "model-00001-of-00002.safetensors", "config.json")) == "safetensors"
     assert verdict(make(tmp_path / "f", "latest", "global_step10/mp_rank_00_model_states.pt")) == "deepspeed"
     assert verdict(tmp_path / "f" / "global_step10") == "deepspeed"

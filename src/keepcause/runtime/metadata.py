@@ -247,7 +247,7 @@ def _directory(path: Path, entries: list[str]) -> tuple[str, str, str]:
     ranks = [name for name in entries if re.fullmatch(r"__\d+\.metadata", name)]
     if ranks:
         text = f"{path} has {counted(len(ranks), 'rank-local metadata file')} ({', '.join(ranks[:3])}) and no {NAME}."
-        return "rank-metadata", text, "It was saved without collectives: load it with no_dist on each rank's own path."
+        return "rank-metadata", text, "Each rank saved its own, without collectives: load it on the same ranks."
     if shards or f"{NAME}.tmp" in entries:
         text = f"{path} has {counted(len(shards), 'shard file')} and no {NAME}: the save was not finished."
         return "unfinished", text, "The metadata is written last. Load an earlier step."
