@@ -21,7 +21,6 @@ from faults import CAUSES, MESSAGE, RANK, BrokenInitError, guarded_start
 from hypothesis import given
 from hypothesis import strategies as st
 
-import keepcause
 from keepcause import StandIn, WorkerFailure, WorkerInitError, WorkersFailed, from_json, root_of, to_json
 from keepcause.runtime import describe
 from keepcause.runtime.chain import dump, load
@@ -683,50 +682,6 @@ def test_pytest_prints_the_frames_of_the_other_process(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stderr
     assert "in explode" in done.stdout
     assert "rank 3, load weights" in done.stdout
-
-
-def test_importing_keepcause_loads_the_standard_library_alone() -> None:
-    code = (
-        "import sys, keepcause\n"
-        "known = sys.stdlib_module_names | {'keepcause', '__mp_main__'}\n"
-        "extra = {name.partition('.')[0] for name in sys.modules} - known - set(sys.argv[1:])\n"
-        "rooms = {name for name in sys.modules if name.startswith('keepcause.') and '.runtime' not in name}\n"
-        "print(sorted(extra), sorted(rooms))\n"
-    )
-    # What the environment loads at start-up by itself is not keepcause's.
-    before = subprocess.run(
-        [sys.executable, "-c", "import sys; print(*{name.partition('.')[0] for name in sys.modules})"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    source = str(Path(keepcause.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {source!r})\n{code}", *before],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "[] []"
-
-
-def test_a_copy_of_the_runtime_is_a_package_of_its_own(tmp_path: Path) -> None:
-    import shutil
-
-    folder = Path(keepcause.__file__).parent / "runtime"
-    shutil.copytree(folder, tmp_path / "vendored", ignore=shutil.ignore_patterns("__pycache__"))
-    code = (
-        "import pickle, sys, vendored\n"
-        "error = vendored.WorkerInitError(3, 'm', cause=ValueError('root'))\n"
-        "print(pickle.loads(pickle.dumps(error)), 'keepcause' in sys.modules)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{code}"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == "rank 3: m (root cause: ValueError: root) False"
 
 
 def test_threads_can_dump_at_once() -> None:
