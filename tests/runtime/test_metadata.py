@@ -351,18 +351,20 @@ def test_the_shortcuts_mean_what_the_single_steps_mean() -> None:
 
 def many_keys(monkeypatch: pytest.MonkeyPatch, keys: int) -> bytes:
     """A pickle as torch writes it, of classes that have only the names in common with torch's."""
-    names = {"metadata": ("Metadata", "TensorStorageMetadata", "ChunkStorageMetadata", "MetadataIndex")}
+    names = ("Metadata", "TensorStorageMetadata", "TensorProperties", "ChunkStorageMetadata", "MetadataIndex")
     classes: dict[str, Any] = {}
     torch = types.ModuleType("torch")
     monkeypatch.setitem(sys.modules, "torch", torch)
-    for module, held in {**names, "filesystem": ("_StorageInfo",)}.items():
+    for module, held in {"metadata": names, "filesystem": ("_StorageInfo",)}.items():
         full = f"torch.distributed.checkpoint.{module}"
         monkeypatch.setitem(sys.modules, full, types.ModuleType(full))
         for name in held:
             classes[name] = type(name, (), {"__module__": full})
             setattr(sys.modules[full], name, classes[name])
     size = type("Size", (tuple,), {"__module__": "torch", "__reduce__": lambda self: (type(self), (tuple(self),))})
-    torch.Size = size  # type: ignore[attr-defined]
+    dtype = type("dtype", (), {"__module__": "torch", "__reduce__": lambda self: "float32"})()
+    torch.Size, torch.float32 = size, dtype  # type: ignore[attr-defined]
+    classes["TensorProperties"].__getstate__ = lambda self: tuple(vars(self).values())
 
     def made(kind: str, **state: Any) -> Any:
         value = classes[kind]()
@@ -375,7 +377,9 @@ def many_keys(monkeypatch: pytest.MonkeyPatch, keys: int) -> bytes:
         key = f"net.{number // 4}.part{number % 4}" + "x" * chance.choice((0, 0, 0, 300))
         shape = [chance.choice((2, 300, 70_000)) for _ in range(chance.choice((1, 1, 2, 5)))]
         chunk = made("ChunkStorageMetadata", offsets=size([0] * len(shape)), sizes=size(shape))
-        saved[key] = made("TensorStorageMetadata", size=size(shape), chunks=[chunk])
+        flags = dict.fromkeys(("layout", "requires_grad", "memory_format", "pin_memory"), number % 5 == 0)
+        properties = made("TensorProperties", dtype=dtype, **flags)
+        saved[key] = made("TensorStorageMetadata", properties=properties, size=size(shape), chunks=[chunk])
         paths[key] = (key,) if number % 7 else ("net", number)
         index = made("MetadataIndex", fqn=key, index=chance.choice((None, 0, 0)), offset=size([0] * len(shape)))
         place = made("_StorageInfo", relative_path=files[number % 2], offset=number << 21, length=1 << 21)
@@ -398,6 +402,7 @@ def test_the_shortcuts_mean_the_same_over_many_keys(monkeypatch: pytest.MonkeyPa
     quick = _Quick(data, 1_000_000)
     assert outcome(quick) == whole
     assert quick.stored, "the shortcut was taken"
+    assert 0 < len(quick.tensors) < 1_000, "most tensors are like one before"
 
 
 def test_the_shortcuts_refuse_what_the_single_steps_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
