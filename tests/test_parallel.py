@@ -73,6 +73,15 @@ def test_signals_may_be_ignored(number: signal.Signals) -> None:
         signal.signal(number, before)
 
 
+def test_the_way_of_an_end_is_not_known_where_sigchld_is_ignored() -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        found = list(check_all(lambda file: os._exit(7) if file == 1 else str(file), range(3), died, 2))
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert found == ["0", "1: in a way that is not known", "2"]
+
+
 ORPHANS = """
 import os, time
 from keepcause.parallel import check_all

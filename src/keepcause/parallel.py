@@ -42,7 +42,6 @@ def check_all(
     if count < 2:
         yield from map(check, files)
         return
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, as whoever started us may, no end can be seen
     numbers = range(len(files))
     runs = iter([numbers[first : first + _AT_ONCE] for first in numbers[::_AT_ONCE]])
     found: dict[int, Result] = {}
@@ -105,7 +104,7 @@ class _Worker(Generic[File, Result]):
 
     def end(self) -> tuple[int, str]:
         """The number of the file at which the process ended, and the way."""
-        number, way = int.from_bytes(self._place[:8], "little"), _way(self._wait())
+        number, way = int.from_bytes(self._place[:8], "little"), self._wait()
         return (number if number in self.run else self.run[0]), way
 
     def stop(self) -> None:
@@ -114,10 +113,14 @@ class _Worker(Generic[File, Result]):
             os.kill(self._pid, signal.SIGKILL)
             self._wait()
 
-    def _wait(self) -> int:
+    def _wait(self) -> str:
+        """Wait for the process to end; returns the way."""
         self._close()
         pid, self._pid = self._pid, 0
-        return os.waitpid(pid, 0)[1]
+        try:
+            return _way(os.waitpid(pid, 0)[1])
+        except ChildProcessError:  # whoever started us ignores SIGCHLD, so that the system has taken note of the end
+            return "in a way that is not known"
 
     def _close(self) -> None:
         for end in self._ends:
