@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Node = TypeVar("Node", bound=ast.AST)
 
@@ -28,6 +31,25 @@ def block(around: ast.AST, statement: Node) -> list[Node]:
     """The statements of `around` that `statement` is one of, else `statement` alone."""
     blocks: list[list[Node]] = [getattr(around, field, []) for field in ("body", "orelse", "finalbody")]
     return next((each for each in blocks if statement in each), [statement])
+
+
+def own_nodes(
+    holder: ast.ExceptHandler | ast.FunctionDef | ast.AsyncFunctionDef, *but: type[ast.AST]
+) -> Iterator[ast.AST]:
+    """What a handler or function itself runs, leaving out what nodes of the types `but` hold."""
+    closed = (*SCOPES, *but)
+    pending: list[ast.AST] = list(holder.body)
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, closed):
+            pending += ast.iter_child_nodes(node)
+
+
+def caught_names(handler: ast.ExceptHandler) -> list[str]:
+    """The last names of the types that `handler` catches; one empty name for a bare `except`."""
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return [last_name(kind) if kind is not None else "" for kind in caught]
 
 
 def short(node: ast.AST) -> str:

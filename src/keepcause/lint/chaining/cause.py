@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import Kind
-from keepcause.lint.chaining.handler import caught_names
 from keepcause.lint.chaining.makers import hands_back, sets_cause
 from keepcause.lint.chaining.managers import UNWRAPPED, is_unwrapped
 from keepcause.lint.chaining.meant import MEANT, is_meant
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
-from keepcause.lint.syntax import SCOPES, block, last_name, maker
+from keepcause.lint.syntax import SCOPES, block, caught_names, last_name, maker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,7 @@ import ast
 import builtins
 from typing import TYPE_CHECKING
 
-from keepcause.lint.chaining.handler import caught_names
-from keepcause.lint.syntax import last_name, maker
+from keepcause.lint.syntax import caught_names, last_name, maker
 
 if TYPE_CHECKING:
     from keepcause.lint.source import Source

@@ -7,8 +7,7 @@ import builtins
 import re
 from typing import TYPE_CHECKING
 
-from keepcause.lint.chaining.handler import caught_names, inside
-from keepcause.lint.syntax import SCOPES, last_name, maker
+from keepcause.lint.syntax import SCOPES, caught_names, last_name, maker, own_nodes
 
 if TYPE_CHECKING:
     from keepcause.lint.source import Source
@@ -43,7 +42,7 @@ def _catches(name: str, raised: str) -> bool:
 
 def _drops(handler: ast.ExceptHandler, source: Source) -> bool:
     """Whether `handler` neither raises, nor ends the process, nor looks at what it caught."""
-    for node in inside(handler):
+    for node in own_nodes(handler):
         if isinstance(node, ast.Raise) or (isinstance(node, ast.Name) and node.id == handler.name):
             return False
         if isinstance(node, ast.Call) and (
@@ -55,7 +54,7 @@ def _drops(handler: ast.ExceptHandler, source: Source) -> bool:
 
 def logs_traceback(handler: ast.ExceptHandler, source: Source) -> bool:
     """Whether `handler` logs or prints the traceback of what it caught."""
-    for inner in inside(handler):
+    for inner in own_nodes(handler):
         if not isinstance(inner, ast.Call):
             continue
         keywords = {keyword.arg: keyword.value for keyword in inner.keywords}

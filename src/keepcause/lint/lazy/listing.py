@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from keepcause.lint.lazy.containers import is_container, is_dict
-from keepcause.lint.lazy.values import BUILTINS, ITERTOOLS, called_functions, last_bindings, lazy, own_nodes, values
-from keepcause.lint.syntax import short
+from keepcause.lint.lazy.values import BUILTINS, ITERTOOLS, called_functions, last_bindings, lazy, values
+from keepcause.lint.syntax import own_nodes, short
 
 if TYPE_CHECKING:
     from keepcause.lint.lazy.values import Lazy
@@ -118,7 +118,7 @@ def _function_call(node: ast.Call, reference: str, source: Source) -> Listing:
     """A generator function of this file: its body would run."""
     result = Listing()
     for function in called_functions(reference, source):
-        body = list(own_nodes(function))
+        body = list(own_nodes(function, ast.GeneratorExp))
         stops = any(isinstance(part, ast.Return | ast.Break | ast.Raise) for part in body)
         if any(isinstance(part, ast.While) and _is_true(part.test) for part in body) and not stops:
             result |= Listing(never=f"`{function.name}` never ends")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import Kind
 from keepcause.lint.lazy.texts import Shown, Texts, Via
-from keepcause.lint.lazy.values import given, own_nodes, values
+from keepcause.lint.lazy.values import given, values
+from keepcause.lint.syntax import own_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

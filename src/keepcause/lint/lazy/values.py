@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import ComprehensionNode, Kind
 from keepcause.lint.lazy.flow import flow_of
-from keepcause.lint.syntax import last_name
+from keepcause.lint.syntax import last_name, own_nodes
 from keepcause.lint.unparsed.logical import normalized
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from keepcause.lint.binding import Binding, Scope
     from keepcause.lint.lazy.events import Event
@@ -218,16 +218,6 @@ def _result(function: Function, source: Source, seen: frozenset[ast.AST]) -> Laz
 
 def _may_be_lazy(value: ast.expr) -> bool:
     return isinstance(value, ast.GeneratorExp | ast.Call | ast.Name | ast.Attribute | ast.IfExp)
-
-
-def own_nodes(function: Function) -> Iterator[ast.AST]:
-    """The nodes of a function's body but those of nested functions, classes and generator expressions."""
-    pending: list[ast.AST] = list(function.body)
-    while pending:
-        node = pending.pop()
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast.GeneratorExp):
-            pending += ast.iter_child_nodes(node)
 
 
 # Names and attributes

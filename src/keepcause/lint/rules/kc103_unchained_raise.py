@@ -7,11 +7,10 @@ import re
 from typing import TYPE_CHECKING
 
 from keepcause.lint.chaining import cause
-from keepcause.lint.chaining.handler import caught_names, inside
 from keepcause.lint.chaining.screen import may_handle
 from keepcause.lint.chaining.swallowed import is_swallowed
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.syntax import last_name, maker
+from keepcause.lint.syntax import caught_names, last_name, maker, own_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,7 +109,7 @@ class UnchainedRaise(Rule):
 
 def _may_lose_cause(handler: ast.ExceptHandler) -> bool:
     """Whether a raise of the handler's own, not of a handler in it, may be one that the rule reports."""
-    raises = (node for node in inside(handler, ast.ExceptHandler) if isinstance(node, ast.Raise) and not node.cause)
+    raises = (node for node in own_nodes(handler, ast.ExceptHandler) if isinstance(node, ast.Raise) and not node.cause)
     return any(node.exc is not None and _may_be_new(node.exc, handler) for node in raises)
 
 

@@ -8,12 +8,11 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from keepcause.lint.chaining.handler import caught_names, inside
 from keepcause.lint.chaining.screen import may_handle, may_handle_in_function
 from keepcause.lint.chaining.swallowed import logs_traceback
 from keepcause.lint.finding import Grade
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.syntax import last_name, maker
+from keepcause.lint.syntax import caught_names, last_name, maker, own_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -198,7 +197,7 @@ def _cleans_up(statement: ast.stmt) -> bool:
 
 def _end(node: ast.ExceptHandler, exits: Exits) -> str:
     """How the handler ends the worker or, if nothing comes behind it, its function; empty where it does not."""
-    raises = (inner for inner in inside(node) if isinstance(inner, ast.Raise))
+    raises = (inner for inner in own_nodes(node) if isinstance(inner, ast.Raise))
     if any(raised.exc is None or not exits(maker(raised.exc)) for raised in raises):
         return ""
     match next((statement for statement in reversed(node.body) if not _is_constant(statement)), node.body[-1]):
@@ -235,7 +234,7 @@ def _is_last(statement: ast.AST, function: ast.AST | None, parents: Parents) -> 
 
 def _hands_on(node: ast.ExceptHandler, meanings: Meanings) -> bool:
     """Whether someone else gets to know of the exception."""
-    for inner in inside(node):
+    for inner in own_nodes(node):
         match inner:
             case ast.Call(func=func):
                 name = last_name(func)
