@@ -26,6 +26,7 @@ from keepcause.lint.binding import Binding, Kind, Scope, ScopeTree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _BUILTINS = frozenset(dir(builtins))
 _TYPING_CHOICES = ("Optional", "Union", "Annotated", "Final", "ClassVar")
 _MOST_REFERENCES = 8
@@ -55,6 +56,15 @@ class Scopes(ScopeTree):
             for node in self.nodes.get(ast.ImportFrom, ())
             if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
         )
+
+    @cached_property
+    def definitions(self) -> dict[str, list[Definition]]:
+        """The functions and classes by the reference that means them; all of the module has been walked."""
+        found: dict[str, list[Definition]] = {}
+        for node, scope in self.inside.items():
+            if isinstance(node, Definition):
+                found.setdefault(f":{scope.qualname}", []).append(node)
+        return found
 
     def lookup(self, name: str, scope: Scope) -> list[Binding]:
         """The bindings that `name` may refer to when it is read in `scope`; empty for builtins and unknown names."""

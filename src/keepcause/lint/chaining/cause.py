@@ -363,10 +363,7 @@ def is_class(node: ast.expr, source: Source) -> bool:
     if reference is not None and reference.startswith("builtins."):
         return isinstance(getattr(builtins, reference.removeprefix("builtins."), None), type)
     if reference is not None and reference.startswith(":") and "()" not in reference:
-        return any(
-            isinstance(definition, ast.ClassDef) and scope.qualname == reference[1:]
-            for definition, scope in scopes.inside.items()
-        )
+        return any(isinstance(definition, ast.ClassDef) for definition in scopes.definitions.get(reference, ()))
     spelled = last_name(node).lstrip("_")
     return spelled[:1].isupper() and not spelled.isupper()
 

@@ -41,6 +41,8 @@ def _is_parameter(value: ast.expr | None, source: Source) -> bool:
 
 def _definitions(made_by: ast.expr, source: Source) -> Iterator[ast.AST]:
     """The classes and functions of this file that `made_by` may name; `:Worker().fail` is a method."""
-    references = source.scopes.references(made_by)
-    made = [reference[1:].replace("().", ".") for reference in references if reference.startswith(":")]
-    return (definition for definition, scope in source.scopes.inside.items() if scope.qualname in made)
+    return (
+        definition
+        for reference in source.scopes.references(made_by)
+        for definition in source.scopes.definitions.get(reference.replace("().", "."), ())
+    )

@@ -172,26 +172,13 @@ def _plain(source: Source) -> bytes | None:
 
 def called_functions(reference: str, source: Source) -> list[Function]:
     """The functions of this file that a call of `reference` may run; empty where one of them is unknown."""
-    path = reference.removeprefix(":").replace("().", ".")
-    if path == reference or "(" in path:
-        return []
-    known = _functions(source)
-    found = known.get(path, [])
+    known = source.scopes.definitions
+    found = known.get(reference.replace("().", "."), [])
     if found and "()." in reference:  # a subclass may have a method of its own
-        method = "." + path.rpartition(".")[2]
-        found = [each for qualname, several in known.items() if qualname.endswith(method) for each in several]
+        method = "." + reference.rpartition(".")[2]
+        found = [each for means, several in known.items() if means.endswith(method) for each in several]
     functions = [each for each in found if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
     return functions if len(functions) == len(found) else []
-
-
-@functools.lru_cache(maxsize=8)
-def _functions(source: Source) -> dict[str, list[ast.AST]]:
-    """The functions and classes of this file by qualified name."""
-    found: dict[str, list[ast.AST]] = {}
-    for node, scope in source.scopes.inside.items():
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.setdefault(scope.qualname, []).append(node)
-    return found
 
 
 def _result(function: Function, source: Source, seen: frozenset[ast.AST]) -> Lazy | None:
@@ -283,7 +270,7 @@ def attribute_values(node: ast.Attribute, source: Source) -> list[ast.expr | Non
     for store in _attribute_stores(source).get(node.attr, []):
         same = source.scopes.qualified(store.value) == owner
         found.append(_assigned(store, source) if same else None)
-    for definition in _functions(source).get(owner[1:-2], []):
+    for definition in source.scopes.definitions.get(owner.removesuffix("()"), []):
         for binding in source.scopes.inside[definition].bindings.get(node.attr, []):
             up = source.parents.get(binding.node)
             if isinstance(up, ast.AnnAssign):  # a default, where a decorator or a base makes fields of annotations

@@ -104,11 +104,7 @@ def _collect(
 
 def defined(reference: str, source: Source) -> ast.ClassDef | None:
     """The class of this file that a reference names, if there is just one of that name."""
-    found = [
-        node
-        for node in source.scopes.nodes.get(ast.ClassDef, ())
-        if isinstance(node, ast.ClassDef) and f":{source.scopes.inside[node].qualname}" == reference
-    ]
+    found = [node for node in source.scopes.definitions.get(reference, ()) if isinstance(node, ast.ClassDef)]
     return found[0] if len(found) == 1 else None
 
 

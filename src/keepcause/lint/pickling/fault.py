@@ -314,8 +314,8 @@ def _unpicklable_name(name: str, function: Function, source: Source) -> str:
 
 def _is_generator(reference: str, source: Source) -> bool:
     """Whether the function of this file that a reference names is a generator."""
-    for node, scope in source.scopes.inside.items():
-        if isinstance(node, ast.FunctionDef) and f":{scope.qualname}" == reference:
+    for node in source.scopes.definitions.get(reference, ()):
+        if isinstance(node, ast.FunctionDef):
             yields = [part for part in ast.walk(node) if isinstance(part, ast.Yield | ast.YieldFrom)]
             return any(source.function(part) is node for part in yields) and not node.decorator_list
     return False
