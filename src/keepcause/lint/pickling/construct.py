@@ -249,16 +249,10 @@ class _After:
                     caught = [count for h in handlers for count in self.run(h.body, [*state, *tried])]
                     state = self.run(final, [*self.run(orelse, tried), *caught])
                 case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=this), attr="args")], value=value):
-                    state = [_assigned(value)] if this == self.this else state
+                    state = [_assigned(value)] if this == instance(self.function) else state
                 case ast.Expr(value=ast.Call(func=ast.Attribute(attr="__init__", value=behind)) as call):
                     state = self.called(call, behind, state)
         return list(dict.fromkeys(state))
-
-    @property
-    def this(self) -> str:
-        """What the constructor calls the instance."""
-        first = next(iter([*self.function.args.posonlyargs, *self.function.args.args]), None)
-        return first.arg if first else ""
 
     def called(self, event: ast.Call, behind: ast.expr, state: list[Count]) -> list[Count]:
         """What it may hold after a call of a base's constructor."""
@@ -313,6 +307,12 @@ def is_local(node: ast.ClassDef, source: Source) -> bool:
     """Whether the class is made anew in each call of a function."""
     scope = source.scopes.of[node]
     return scope.function is not source.scopes.module and node.name not in scope.elsewhere
+
+
+def instance(function: Function) -> str:
+    """What the constructor calls the instance."""
+    first = next(iter([*function.args.posonlyargs, *function.args.args]), None)
+    return first.arg if first else ""
 
 
 def parameters(function: Function) -> list[str]:

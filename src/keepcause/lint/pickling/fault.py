@@ -248,17 +248,19 @@ def _kept(function: Function) -> dict[str, ast.expr]:
     """What is certainly assigned to attributes of `self`, and not assigned anew."""
     kept: dict[str, ast.expr] = {}
     assigned: list[str] = []
-    first = next(iter([*function.args.posonlyargs, *function.args.args]), None)
+    this = construct.instance(function)
     for node in ast.walk(function):
         match node:
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute, ctx=ast.Store() | ast.Del()):
-                assigned += [attribute] if first is not None and name == first.arg else []
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute, ctx=ast.Store() | ast.Del()) if name == this:
+                assigned.append(attribute)
     for statement in function.body:
         match statement:
             case (
-                ast.Assign(targets=[ast.Attribute(attr=attribute)], value=ast.expr() as value)
-                | ast.AnnAssign(target=ast.Attribute(attr=attribute), value=ast.expr() as value)
-            ) if assigned.count(attribute) == 1:
+                ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name), attr=attribute)], value=ast.expr() as value)
+                | ast.AnnAssign(
+                    target=ast.Attribute(value=ast.Name(id=name), attr=attribute), value=ast.expr() as value
+                )
+            ) if name == this and assigned.count(attribute) == 1:
                 kept[attribute] = value
     return kept
 
