@@ -46,6 +46,11 @@ def own_nodes(
             pending += ast.iter_child_nodes(node)
 
 
+def yields(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether the function makes a generator, if nothing decorates it."""
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(function))
+
+
 def caught_names(handler: ast.ExceptHandler) -> list[str]:
     """The last names of the types that `handler` catches; one empty name for a bare `except`."""
     caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]

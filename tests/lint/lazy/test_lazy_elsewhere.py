@@ -36,6 +36,9 @@ def listed():
         yield 1
     return list(inner())
 
+def later_on():
+    return lambda: (yield 1)
+
 class Names:
     def names(self):
         yield 1
@@ -82,6 +85,7 @@ def test_generator_functions_are_found(package: Path, statement: str, call: str,
         ("from pkg.names import managed", "managed()"),
         ("from pkg.names import wrapped", "wrapped()"),
         ("from pkg.names import listed", "listed()"),
+        ("from pkg.names import later_on", "later_on()"),
         ("from pkg.names import Names", "Names().names()"),
         ("from elsewhere import names", "names()"),
         ("from pkg.names import names\nnames = wrap(names)", "names()"),

@@ -313,8 +313,17 @@ class _Reader:
         raises = self._raises(own, assigned) if line != MODULE else ()
         parents = self.source.parents
         loops = [served(each, parents[each]) for each in own if isinstance(each, ast.While)]
-        gives = _gives(scope.node, own)
+        gives = self._gives(scope, own)
         return Body(tuple(dict.fromkeys(calls)), tuple(launches), tuple(raises), gives, tuple(filter(None, loops)))
+
+    def _gives(self, scope: Scope, own: Iterable[ast.AST]) -> str:
+        node = scope.node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.decorator_list:
+            return ""
+        yields = [each for each in own if isinstance(each, ast.Yield | ast.YieldFrom)]
+        if all(self.scopes.of[each].function is not scope for each in yields):
+            return ""  # a lambda that yields makes a generator of itself
+        return "asynchronous generator" if isinstance(node, ast.AsyncFunctionDef) else "generator"
 
     def _raises(self, own: Iterable[ast.AST], assigned: Assigned) -> Iterator[Call]:
         """The classes that are raised, be it an instance or the class itself."""
@@ -392,14 +401,6 @@ def _follow(reference: str, assigned: Assigned, depth: int) -> Iterator[str]:
         yield from _follow(f"{value}{dot}{tail}", assigned, depth - 1)
     if not known:
         yield reference
-
-
-def _gives(node: ast.AST, own: Iterable[ast.AST]) -> str:
-    if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef):
-        decorated = not isinstance(node, ast.Module) and node.decorator_list
-        if not decorated and any(isinstance(each, ast.Yield | ast.YieldFrom) for each in own):
-            return "asynchronous generator" if isinstance(node, ast.AsyncFunctionDef) else "generator"
-    return ""
 
 
 def _tail(block: list[ast.stmt]) -> ast.stmt:

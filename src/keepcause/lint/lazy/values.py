@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import ComprehensionNode, Kind
 from keepcause.lint.lazy.flow import flow_of
-from keepcause.lint.syntax import last_name, own_nodes
+from keepcause.lint.syntax import last_name, own_nodes, yields
 from keepcause.lint.unparsed.logical import normalized
 
 if TYPE_CHECKING:
@@ -187,12 +187,11 @@ def _result(function: Function, source: Source, seen: frozenset[ast.AST]) -> Laz
         return None
     if any(source.scopes.qualified(decorator) not in _PLAIN_DECORATORS for decorator in function.decorator_list):
         return None
-    own = list(own_nodes(function))
-    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own):
+    if yields(function):
         if isinstance(function, ast.AsyncFunctionDef):
             return Lazy(f"what the asynchronous generator `{function.name}` gives", _ASYNC_GENERATOR, (), is_async=True)
         return Lazy(f"what the generator function `{function.name}` gives", _GENERATOR, ())
-    returns = [node.value for node in reversed(own) if isinstance(node, ast.Return)]
+    returns = [node.value for node in reversed(list(own_nodes(function))) if isinstance(node, ast.Return)]
     if isinstance(function, ast.AsyncFunctionDef) or not returns or function in seen:
         return None
     if not all(value is not None and _may_be_lazy(value) for value in returns):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.pickling import construct
 from keepcause.lint.pickling.construct import Count, Function, Lineage, Signature
+from keepcause.lint.syntax import yields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -315,9 +316,8 @@ def _unpicklable_name(name: str, function: Function, source: Source) -> str:
 
 
 def _is_generator(reference: str, source: Source) -> bool:
-    """Whether the function of this file that a reference names is a generator."""
-    for node in source.scopes.definitions.get(reference, ()):
-        if isinstance(node, ast.FunctionDef):
-            yields = [part for part in ast.walk(node) if isinstance(part, ast.Yield | ast.YieldFrom)]
-            return any(source.function(part) is node for part in yields) and not node.decorator_list
-    return False
+    """Whether all functions of this file that a reference names make generators."""
+    named = source.scopes.definitions.get(reference, [])
+    return bool(named) and all(
+        isinstance(node, ast.FunctionDef) and not node.decorator_list and yields(node) for node in named
+    )
