@@ -12,7 +12,7 @@ from keepcause.lint.chaining.screen import may_handle, may_handle_in_function
 from keepcause.lint.chaining.swallowed import logs_traceback
 from keepcause.lint.finding import Grade
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.syntax import caught_names, last_name, maker, own_nodes
+from keepcause.lint.syntax import block, caught_names, last_name, maker, own_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -225,8 +225,7 @@ def _is_last(statement: ast.AST, function: ast.AST | None, parents: Parents) -> 
     """Whether nothing of the function comes behind the statement."""
     while statement is not function:
         around = parents[statement]
-        blocks = [getattr(around, name, []) for name in ("body", "orelse", "finalbody")]
-        if not any(block and block[-1] is statement for block in blocks):
+        if block(around, statement)[-1] is not statement:
             return False
         statement = around
     return True
