@@ -12,6 +12,9 @@ Node = TypeVar("Node", bound=ast.AST)
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 """What is in one of these does not run when the code around it does."""
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+EXITS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit"})
+"""What ends a process when it is called."""
 
 
 def last_name(node: ast.expr) -> str:

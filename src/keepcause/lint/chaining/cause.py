@@ -12,7 +12,7 @@ from keepcause.lint.chaining.makers import hands_back, sets_cause
 from keepcause.lint.chaining.managers import UNWRAPPED, is_unwrapped
 from keepcause.lint.chaining.meant import MEANT, is_meant
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
-from keepcause.lint.syntax import SCOPES, block, caught_names, last_name, maker
+from keepcause.lint.syntax import LOOPS, SCOPES, block, caught_names, last_name, maker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from keepcause.lint.binding import Binding
     from keepcause.lint.source import Source
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _JUMPS = (ast.Raise, ast.Return, ast.Break, ast.Continue)
 _FRESH_NAMES = ("e", "exc", "err", "error")
 ONLY_A_SYMPTOM = "only what the parent notices, `keepcause.guard` in the worker brings the cause"
@@ -213,7 +212,7 @@ def _may_precede(binding: Binding, node: ast.Raise, handler: ast.ExceptHandler, 
         # Code around the handler is done or yet to come; a function that shares the name may be called at any time.
         return source.function(binding.node) is not source.function(handler)
     around = [node, *_up_to(node, handler, source), handler]
-    if any(isinstance(up, _LOOPS) for up in around):
+    if any(isinstance(up, LOOPS) for up in around):
         return True
     if _place(binding.node) > (node.end_lineno or 0, node.end_col_offset or 0):
         return False

@@ -7,13 +7,14 @@ import builtins
 import re
 from typing import TYPE_CHECKING
 
-from keepcause.lint.syntax import SCOPES, caught_names, last_name, maker, own_nodes
+from keepcause.lint.syntax import EXITS, SCOPES, caught_names, last_name, maker, own_nodes
 
 if TYPE_CHECKING:
     from keepcause.lint.source import Source
 
 _LOOKS = re.compile(r"exc_info|Exception")
 """Names of what gets to know of the exception in hand without being given it, as torch's `ExceptionWrapper`."""
+_EXIT_NAMES = frozenset(reference.rpartition(".")[2] for reference in EXITS)
 _BROAD = ("", "Exception", "BaseException")
 
 
@@ -45,9 +46,7 @@ def _drops(handler: ast.ExceptHandler, source: Source) -> bool:
     for node in own_nodes(handler):
         if isinstance(node, ast.Raise) or (isinstance(node, ast.Name) and node.id == handler.name):
             return False
-        if isinstance(node, ast.Call) and (
-            last_name(node.func) in ("exit", "_exit", "quit") or _LOOKS.search(last_name(node.func))
-        ):
+        if isinstance(node, ast.Call) and (last_name(node.func) in _EXIT_NAMES or _LOOKS.search(last_name(node.func))):
             return False
     return not logs_traceback(handler, source)
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from keepcause.lint.syntax import last_name, short
+from keepcause.lint.syntax import EXITS, block, last_name, short
 from keepcause.lint.unparsed.logical import BETWEEN, NEXT_NAME, NO_WORD
 from keepcause.lint.unparsed.surroundings import (
     FARTHEST,
@@ -68,7 +68,6 @@ ACTOR = "?"
 """Stands in a target for an actor of unknown class."""
 _NO_FUNCTIONS = (ast.Constant, ast.List, ast.ListComp)
 _NO_PROCESSES = ("psutil.", "threading.", "multiprocessing.dummy")
-_LEAVES = frozenset({"os._exit", "sys.exit", "builtins.exit", "builtins.quit"})
 _WAITS = frozenset({"wait", "join", "result", "get"})
 _CLASS_NAME = re.compile(r"_*[A-Z]\w*[a-z]\w*|_*[A-Z]")
 
@@ -167,7 +166,7 @@ def recognise(call: ast.Call, references: References, source: Source) -> Iterato
             yield Launch(f"{_last(call.func)}({short(started)})", _targets(started, references), line)
     if "os.fork" in called:
         body, others = _branches(call, source)
-        if _LEAVES.isdisjoint(_called(others, references)):  # a parent that ends makes a daemon of itself
+        if EXITS.isdisjoint(_called(others, references)):  # a parent that ends makes a daemon of itself
             child = (body[0].lineno, body[-1].end_lineno or 0) if body else (0, 0)
             yield Launch("os.fork()", _called(body, references), line, child=child)
     yield from _actors(call, references)
@@ -253,14 +252,13 @@ def _is_waited_for(call: ast.Call, source: Source) -> bool:
 def _branches(call: ast.Call, source: Source) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """What the child and what the parent runs after `os.fork()`: in `if pid == 0:`, or behind `if pid != 0: return`."""
     statement = source.statement(call)
-    parent = source.parents[statement]
-    block = next((b for b in (getattr(parent, f, []) for f in ("body", "orelse", "finalbody")) if statement in b), [])
-    start = block.index(statement) if statement in block else len(block)
-    for number, tested in enumerate(block[start:], start + 1):
+    statements = block(source.parents[statement], statement)
+    start = statements.index(statement)
+    for number, tested in enumerate(statements[start:], start + 1):
         if isinstance(tested, ast.If):
             if _is_child_test(tested.test):
                 return tested.body, tested.orelse
-            return tested.orelse or block[number:], tested.body
+            return tested.orelse or statements[number:], tested.body
     return [], []
 
 

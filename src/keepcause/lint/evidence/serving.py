@@ -6,12 +6,11 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from keepcause.lint.syntax import SCOPES, block
+from keepcause.lint.syntax import LOOPS, SCOPES, block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _UNTIL = re.compile(r"(?i)stop|shut_?down|exit|quit|terminat|kill")
 _WHILE = re.compile(r"(?i)running")
 _STARTED = re.compile(r"(?i)(?<![a-z])(?:ready|start|launch|init|load|connect|regist|alive|healthy|available)")
@@ -69,7 +68,7 @@ def _ways_out(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
         if isinstance(node, ast.Return) or (isinstance(node, ast.Break) and may_break):
             yield node
         if not isinstance(node, SCOPES):
-            may_break = may_break and not isinstance(node, _LOOPS)
+            may_break = may_break and not isinstance(node, LOOPS)
             pending += [(child, may_break) for child in ast.iter_child_nodes(node)]
 
 

@@ -12,7 +12,7 @@ from keepcause.lint.chaining.screen import may_handle, may_handle_in_function
 from keepcause.lint.chaining.swallowed import logs_traceback
 from keepcause.lint.finding import Grade
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.syntax import block, caught_names, last_name, maker, own_nodes
+from keepcause.lint.syntax import EXITS, LOOPS, block, caught_names, last_name, maker, own_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _BROAD = re.compile(rb"except(?:[\s\\]*+:|(?:[^:#]|#[^\r\n]*+)*?(?:Exception|[\[{\"']|lambda|:=))")
 """The head of a broad handler, or one with parts in which a colon may stand."""
 _BROAD_TYPES = ("Exception", "BaseException")
-_EXITS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit", "builtins.SystemExit"})
+_EXITS = EXITS | {"builtins.SystemExit"}
 _EXIT_NAMES = frozenset(name.rpartition(".")[2] for name in _EXITS)
 _OTHER_NAME = re.compile(
     rb"(?:exit|quit|SystemExit)(?![\w\x80-\xff])(?![ \t]*\()(?<!raise SystemExit)(?<!except SystemExit)"
@@ -178,7 +178,7 @@ def _step_of(tried: ast.Try | ast.TryStar, parents: Parents) -> ast.AST | None:
     while (up := parents.get(child)) is not None:
         if isinstance(up, ast.FunctionDef | ast.AsyncFunctionDef):
             return None if _CLEANS_UP.fullmatch(up.name) else up
-        if isinstance(up, ast.For | ast.AsyncFor | ast.While | ast.ExceptHandler):
+        if isinstance(up, (*LOOPS, ast.ExceptHandler)):
             return None
         if isinstance(up, ast.Try | ast.TryStar) and child in up.finalbody:
             return None

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 from keepcause.lint.binding import Kind
 from keepcause.lint.chaining import cause
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
-from keepcause.lint.syntax import last_name
+from keepcause.lint.syntax import block, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from keepcause.lint.source import Source
 
-_LOOPS = (ast.For, ast.AsyncFor)
-_HEADERS = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
-_BLOCKS = ("body", "orelse", "finalbody")
+_FOR_LOOPS = (ast.For, ast.AsyncFor)
+_HEADERS = (*_FOR_LOOPS, ast.With, ast.AsyncWith)
 
 
 def rank_field(node: ast.Raise, source: Source) -> str:
@@ -76,14 +75,10 @@ def _comes_before(place: ast.AST, node: ast.Raise, source: Source) -> bool:
     if statement in around:
         # Only a header that binds: what is set in the block is a statement of its own.
         return isinstance(statement, _HEADERS) and any(up in statement.body for up in around)
-    if isinstance(statement, _LOOPS):
+    if isinstance(statement, _FOR_LOOPS):
         return False  # behind a loop its name holds the last item, or nothing
-    parent = source.parents.get(statement)
-    for name in _BLOCKS:
-        block = getattr(parent, name, [])
-        if statement in block:
-            return any(up in block[block.index(statement) + 1 :] for up in around)
-    return False
+    statements = block(source.parents[statement], statement)
+    return any(up in statements[statements.index(statement) + 1 :] for up in around)
 
 
 def class_name(reference: str, node: ast.Raise, source: Source) -> tuple[str, tuple[Edit, ...]]:
