@@ -10,7 +10,7 @@ from keepcause.lint.lazy.containers import is_container
 from keepcause.lint.lazy.events import What, backward, binds, forward, reads
 from keepcause.lint.lazy.occasions import exception_class, logged
 from keepcause.lint.lazy.texts import is_text
-from keepcause.lint.lazy.uses import CONSUMING, Use, use_of
+from keepcause.lint.lazy.uses import CONSUMING, MAY_STOP, RUNS_THROUGH, Use, use_of
 from keepcause.lint.lazy.values import events_of, given, is_read_once
 from keepcause.lint.syntax import short
 
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 _QUIET_CALLS = frozenset(
     f"builtins.{name}"
     for name in ("len", "str", "repr", "isinstance", "type", "bool", "range", "enumerate", "zip", "map")
-)
-_RUNNING_CALLS = frozenset(
-    f"builtins.{name}"
-    for name in ("any", "all", "list", "tuple", "set", "frozenset", "dict", "sorted", "sum", "min", "max")
 )
 
 
@@ -167,7 +163,7 @@ def _may_change(event: Event, name: str, source: Source) -> bool:
     match event.node:
         case ast.Call(func=func, args=arguments, keywords=keywords) as call:
             reference = source.scopes.qualified(func)
-            if reference in _RUNNING_CALLS:
+            if reference in RUNS_THROUGH | MAY_STOP:
                 return bool(keywords) or not all(
                     _mentions(each, name) or is_container(each, source) for each in arguments
                 )

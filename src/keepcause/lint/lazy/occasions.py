@@ -7,6 +7,7 @@ import builtins
 from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import Kind
+from keepcause.lint.lazy.sources import EXCEPTIONS, LEVELS, LOGS
 from keepcause.lint.lazy.texts import Shown, Texts, Via
 from keepcause.lint.lazy.values import given, values
 from keepcause.lint.syntax import own_nodes
@@ -19,13 +20,10 @@ if TYPE_CHECKING:
 _KEEP_ARGUMENTS = (KeyError, OSError, SystemExit)
 _NO_TEXT = (StopIteration, StopAsyncIteration, BaseExceptionGroup, UnicodeError, SyntaxError)
 _OWN_WAYS = frozenset({"__init__", "__new__", "__str__", "__repr__"})
-_PLAIN_NAMES = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Iteration", "Group")
-"""How the builtin exceptions are called, and those that are taken to be like them."""
 _EXCEPTION_NAMES = ("Error", "Exception", "Warning")
 _PYTEST = frozenset(f"pytest.{name}" for name in ("fail", "skip", "xfail", "exit"))
 _FAILING_METHODS = ("fail", "skipTest", "add_note")
 _ENDING = ("exit", "skip", "xfail", *_FAILING_METHODS)
-_LEVELS = ("debug", "info", "warning", "warn", "error", "critical", "exception", "fatal", "log")
 _WARN = ("warnings.warn", "warnings.warn_explicit")
 
 
@@ -132,7 +130,7 @@ def exception_class(func: ast.expr, source: Source) -> type[BaseException] | Non
 
 def prints_arguments(func: ast.expr, source: Source) -> bool:
     """Whether the exception class `func`, by its name, shows its arguments as they are: none above has its own ways."""
-    is_named_so = isinstance(func, ast.Name) and func.id.endswith(_PLAIN_NAMES)
+    is_named_so = isinstance(func, ast.Name) and func.id.endswith(EXCEPTIONS)
     return is_named_so and all(plain for _, plain in _lineage(func, source))
 
 
@@ -191,9 +189,9 @@ def log_texts(node: ast.Call, source: Source) -> Iterator[Shown]:
 def logged(call: ast.Call, source: Source) -> list[ast.expr]:
     """The message and its arguments, where `call` is one to a logger or to `warnings.warn`; else empty."""
     match call.func:
-        case ast.Attribute(value=receiver, attr=method) if method in _LEVELS and _is_logger(receiver, source):
+        case ast.Attribute(value=receiver, attr=method) if method in LEVELS and _is_logger(receiver, source):
             return call.args[1:] if method == "log" else call.args
-        case ast.Name(id=name) | ast.Attribute(attr=name) if name in ("warn", "warn_explicit", *_LEVELS):
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in LOGS:
             reference = source.scopes.qualified(call.func) or ""
             if reference in _WARN:
                 return call.args[:1]
@@ -205,7 +203,7 @@ def logged(call: ast.Call, source: Source) -> list[ast.expr]:
 def _is_logger(node: ast.expr, source: Source) -> bool:
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
-            if name.lower().strip("_").endswith(("logger", "log")) and name != "warnings":
+            if name.lower().strip("_").endswith(("logger", "log")):
                 return True
             return any(found.startswith("logging.") for found in source.scopes.references(node))
         case ast.Call(func=func):

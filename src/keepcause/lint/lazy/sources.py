@@ -27,24 +27,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 BUILTINS = ("map", "filter", "zip", "enumerate", "reversed", "iter")
-_ITERTOOLS = (
-    *("accumulate", "batched", "chain", "from_iterable", "combinations", "combinations_with_replacement", "compress"),
-    *("cycle", "dropwhile", "filterfalse", "groupby", "islice", "pairwise", "permutations", "product", "starmap"),
-    *("takewhile", "zip_longest"),
-)
+ITERTOOLS = (
+    *("accumulate", "batched", "chain", "chain.from_iterable", "combinations", "combinations_with_replacement"),
+    *("compress", "cycle", "dropwhile", "filterfalse", "groupby", "islice", "pairwise", "permutations", "product"),
+    *("starmap", "takewhile", "zip_longest"),
+)  # count and repeat are not here: they print what they hold
+OTHERS = ("os.scandir", "os.walk", "os.fwalk", "glob.iglob", "csv.reader", "re.finditer")
 _MODULES = {
-    **dict.fromkeys(_ITERTOOLS, "itertools"),
-    **dict.fromkeys(("scandir", "walk", "fwalk"), "os"),
-    "iglob": "glob",
-    "reader": "csv",
-    "finditer": "re",
+    **{name.rpartition(".")[2]: "itertools" for name in ITERTOOLS},
+    **{name.rpartition(".")[2]: name.partition(".")[0] for name in OTHERS},
 }
 """Functions of the standard library -> what has to be in a file that calls them."""
 LAZY = frozenset((*BUILTINS, *_MODULES))
-LOGS = ("debug", "info", "warning", "warn", "warn_explicit", "error", "critical", "exception", "fatal", "log")
+LEVELS = ("debug", "info", "warning", "warn", "error", "critical", "exception", "fatal", "log")
+LOGS = (*LEVELS, "warn_explicit")
 _SHOWING = ("str", "repr", "ascii", "format", "exit", "__init__", *LOGS)
 """What shows a sole argument as it is, beside exceptions."""
-_EXCEPTIONS = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Iteration", "Group")
+EXCEPTIONS = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Iteration", "Group")
 """How exceptions are called that show a sole argument as it is."""
 OWN_TEXTS = frozenset(("__str__", "__repr__"))
 """Methods that make an object's text."""
@@ -52,7 +51,7 @@ _OWN_TEXTS = frozenset(map(str.encode, OWN_TEXTS))
 _GIVING = ("return", "else", "or", "and")
 """The words whose operand may go on as it is."""
 _LETTING_ON = frozenset(map(str.encode, (*_SHOWING, *_GIVING)))
-_LETTING_ON_ENDS = tuple(map(str.encode, _EXCEPTIONS))
+_LETTING_ON_ENDS = tuple(map(str.encode, EXCEPTIONS))
 
 _SIGNS = b"=([{,:%+)"
 _GOING_ON = tuple(b"%c" % sign for sign in _SIGNS + b".")
@@ -138,7 +137,7 @@ def _source() -> re.Pattern[bytes]:
 
     Before a generator expression's own parenthesis stands a sign, or a blank and what lets it go on.
     """
-    showing = (*_SHOWING, *_EXCEPTIONS)
+    showing = (*_SHOWING, *EXCEPTIONS)
     given_apart = _behind((name[-2:] for name in (*showing, *_GIVING)), rb"\s")
     signs = re.escape(_SIGNS)
     going_on = rb"(?<=[\s\\%s]\s\()|(?<=[\r\n]\()|%s" % (signs, given_apart)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from keepcause.lint.source import Source
 
-_SHOWING = frozenset(f"builtins.{name}" for name in ("str", "repr", "ascii", "format"))
+SHOWING = frozenset(f"builtins.{name}" for name in ("str", "repr", "ascii", "format"))
 _AROUND_TEXT = frozenset(
     ("textwrap.dedent", "textwrap.indent", "textwrap.fill", "textwrap.shorten", "inspect.cleandoc", "builtins.str")
 )
@@ -190,7 +190,7 @@ class Texts:
 
     def _is_showing(self, function: ast.expr) -> bool:
         reference = self._source.scopes.qualified(function)
-        return reference in _SHOWING and is_called_by_name(function, reference)
+        return reference in SHOWING and is_called_by_name(function, reference)
 
     def _joined(self, joined: ast.expr) -> Iterator[Shown]:
         match joined:
@@ -268,7 +268,7 @@ def is_text(node: ast.expr, source: Source) -> bool:
         case ast.Call(func=ast.Attribute(value=inner, attr=method)):
             return method in (*_TEXT_METHODS, "format", "join") and is_text(inner, source)
         case ast.Call(func=func):
-            return source.scopes.qualified(func) in _SHOWING | _AROUND_TEXT
+            return source.scopes.qualified(func) in SHOWING | _AROUND_TEXT
     return False
 
 

@@ -7,16 +7,16 @@ import enum
 from typing import TYPE_CHECKING
 
 from keepcause.lint.lazy.occasions import exception_class, logged
+from keepcause.lint.lazy.texts import SHOWING
 from keepcause.lint.lazy.values import BUILTINS, ITERTOOLS
 
 if TYPE_CHECKING:
     from keepcause.lint.source import Source
 
-_RUNS_THROUGH = frozenset(
+RUNS_THROUGH = frozenset(
     f"builtins.{name}" for name in ("list", "tuple", "set", "frozenset", "dict", "sorted", "sum", "min", "max")
 )
-_MAY_STOP = frozenset(("builtins.any", "builtins.all"))
-_SHOWS = frozenset(f"builtins.{name}" for name in ("str", "repr", "ascii", "format"))
+MAY_STOP = frozenset(("builtins.any", "builtins.all"))
 _STEPS = frozenset(("builtins.next", "builtins.anext"))
 _STEP_METHODS = ("send", "throw", "close", "__next__", "asend", "athrow", "aclose", "__anext__", "gi_frame")
 
@@ -104,13 +104,13 @@ def _of_call(node: ast.expr, call: ast.Call, source: Source) -> Use:
     if call.func is node:
         return Use.OTHER
     reference = source.scopes.qualified(call.func)
-    if reference in _RUNS_THROUGH:
+    if reference in RUNS_THROUGH:
         return Use.WHOLE
-    if reference in _MAY_STOP:
+    if reference in MAY_STOP:
         return Use.SOME
     if reference in _STEPS:
         return Use.STEP
-    if reference in _SHOWS:
+    if reference in SHOWING:
         return Use.SHOWN
     if reference == "builtins.len":
         return Use.MEASURED

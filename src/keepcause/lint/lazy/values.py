@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import ComprehensionNode, Kind
+from keepcause.lint.lazy import sources
 from keepcause.lint.lazy.flow import flow_of
 from keepcause.lint.syntax import last_name, own_nodes, yields
 from keepcause.lint.unparsed.logical import normalized
@@ -21,14 +22,9 @@ if TYPE_CHECKING:
     from keepcause.lint.lazy.flow import Flow
     from keepcause.lint.source import Source
 
-BUILTINS = frozenset(f"builtins.{name}" for name in ("map", "filter", "zip", "enumerate", "reversed", "iter"))
-_ITERTOOLS_NAMES = (
-    *("accumulate", "batched", "chain", "chain.from_iterable", "combinations", "combinations_with_replacement"),
-    *("compress", "cycle", "dropwhile", "filterfalse", "groupby", "islice", "pairwise", "permutations", "product"),
-    *("starmap", "takewhile", "zip_longest"),
-)  # count and repeat are not here: they print what they hold
-ITERTOOLS = frozenset(f"itertools.{name}" for name in _ITERTOOLS_NAMES)
-OTHERS = frozenset(("os.scandir", "os.walk", "os.fwalk", "glob.iglob", "csv.reader", "re.finditer"))
+BUILTINS = frozenset(f"builtins.{name}" for name in sources.BUILTINS)
+ITERTOOLS = frozenset(f"itertools.{name}" for name in sources.ITERTOOLS)
+_OTHERS = frozenset(sources.OTHERS)
 _PLAIN_DECORATORS = frozenset(("builtins.staticmethod", "builtins.classmethod"))
 _GENERATOR = "<generator object ...>"
 _ASYNC_GENERATOR = "<async_generator object ...>"
@@ -98,7 +94,7 @@ def _made_by_call(node: ast.Call, source: Source, seen: frozenset[ast.AST]) -> L
     reference = source.scopes.qualified(node.func)
     if reference is None or not _means_that_alone(node.func, reference, source):
         return None
-    if reference in BUILTINS | ITERTOOLS | OTHERS and not is_called_by_name(node.func, reference):
+    if reference in BUILTINS | ITERTOOLS | _OTHERS and not is_called_by_name(node.func, reference):
         return None
     if reference in BUILTINS:
         name = reference.removeprefix("builtins.")
@@ -108,7 +104,7 @@ def _made_by_call(node: ast.Call, source: Source, seen: frozenset[ast.AST]) -> L
     if reference in ITERTOOLS:
         name = reference.removeprefix("itertools.")
         return Lazy(f"an `itertools.{name}`", f"<itertools.{name.partition('.')[0]} object ...>", (node,))
-    if reference in OTHERS:
+    if reference in _OTHERS:
         return Lazy(f"the iterator of `{reference}`", _SOME_ITERATOR, (node,))
     functions = called_functions(reference, source)
     if not functions and not reference.startswith(":"):
