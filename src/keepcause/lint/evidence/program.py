@@ -40,7 +40,6 @@ _LAUNCHED_INSIDE = tuple(
     )
 )
 """Launches that name what runs by a call."""
-_DEFINED = re.compile(rb"\bdef[ \t]+([A-Za-z_]\w*)", re.ASCII)
 _IMPORT = re.compile(rb"import[ \t(*](?:[^\n(\\]|\\\r?\n)*(?:\([^)]*\))?")
 _WORD = re.compile(rb"\w+")
 _CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*(?:\(([^)]*)\))?[ \t]*:")
@@ -287,11 +286,7 @@ class Program:
     @cached_property
     def generators(self) -> frozenset[str]:
         """The names of all functions that may be generators; constructors, which most files call, are none."""
-        names: set[str] = set()
-        for path in self.paths:
-            found = generators(self.data(path))
-            names.update(map(bytes.decode, _DEFINED.findall(self.data(path))) if found is None else found)
-        return frozenset(names - {"__init__"})
+        return frozenset(name for path in self.paths for name in generators(self.data(path)))
 
     def index(self) -> None:
         """Read every file and make all that is kept of all of them: processes that are started then need not."""

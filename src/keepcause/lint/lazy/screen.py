@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from keepcause.lint.unparsed.logical import LogicalLines
 
 _VIEW = re.compile(rb"\.%s(?:keys|values|items)" % BETWEEN)
+_DEFINED = re.compile(rb"\bdef[ \t]+(?!__init__\b)([A-Za-z_]\w*)", re.ASCII)
 
 _SHOWING = ("str", "repr", "ascii", "format", "dedent", "indent", "fill", "shorten", "cleandoc")
 _ERRORS = ("exit", "skip", "xfail", "fail", "skipTest", "add_note", "__init__")
@@ -58,10 +59,10 @@ def _encoded(names: frozenset[str]) -> frozenset[bytes]:
     return frozenset(map(str.encode, names))
 
 
-def generators(data: bytes) -> frozenset[str] | None:
-    """The names of a file's generator functions, and of some others; None where it takes parsing to tell them."""
+def generators(data: bytes) -> frozenset[str]:
+    """The names of a file's generator functions, and of some others: all functions' where it takes parsing to tell."""
     plain = normalized(data)
-    return None if plain is None else frozenset(map(bytes.decode, lazy_sources.generators(plain)))
+    return frozenset(map(bytes.decode, _DEFINED.findall(data) if plain is None else lazy_sources.generators(plain)))
 
 
 class _Search:
