@@ -265,8 +265,7 @@ class Graph:
         return self._callers[key]
 
     def _files_that_may_call(self, path: str, function: Function) -> list[str]:
-        owner = self.resolver.class_of(path, function.owner)
-        files = self.program.calling(self.resolver.names(function), self.resolver.words(path, function, owner), path)
+        files = self.program.calling(self.resolver.names(function), self.resolver.words(path, function), path)
         if not is_constructor(function):
             return files
         derived = self.program.derived(last_part(function.owner))  # they call it behind `super()`

@@ -242,8 +242,9 @@ class Resolver:
         name = last_part(function.owner)
         return [name, *self.program.derived(name)]
 
-    def words(self, path: str, function: Function, owner: Class | None) -> list[str]:
+    def words(self, path: str, function: Function) -> list[str]:
         """Words of which another file must import one to mean this function: its module's, its own, its family's."""
+        owner = self.class_of(path, function.owner)
         module = self.program.module_name(path).rpartition(".")[2]
         if owner is None:
             return [module, function.name]

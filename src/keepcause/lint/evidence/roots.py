@@ -44,9 +44,9 @@ class Roots:
     def launches(self, path: str, function: Function) -> Iterator[tuple[str, Launch]]:
         """The launch sites, with their files, that run `function` in a worker."""
         target = Located(path, function)
-        owner = self.resolver.class_of(path, function.owner)
         names = self.resolver.names(function)
-        launchers = self.program.launching(names, self.resolver.words(path, function, owner), path)
+        launchers = self.program.launching(names, self.resolver.words(path, function), path)
+        owner = self.resolver.class_of(path, function.owner)
         if owner is not None and self.resolver.is_actor(Located(path, owner)):
             launchers += self.program.calling_actors(function.name)
         for launcher in sorted({*launchers}):
