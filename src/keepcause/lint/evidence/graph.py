@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.lint.evidence import startup
 from keepcause.lint.evidence.resolve import Located, Resolver, is_constructor, last_part
-from keepcause.lint.evidence.roots import ACTOR_START, BOOT_HOOK, PROCESS_RUN, STARTS, WAITS, Roots
+from keepcause.lint.evidence.roots import ACTOR_START, BOOT_HOOK, PROCESS_RUN, STARTS, Roots
 from keepcause.lint.evidence.summary import Class
 from keepcause.lint.finding import LAUNCH_SITE, Grade, Step, WorkerInit
 from keepcause.lint.options import Declared
@@ -53,6 +53,8 @@ class Verdict:
     callers: tuple[Caller, ...] = ()
     final: bool = False
     """No longer path would change it."""
+    of_parent: bool = False
+    """The path begins in a process that starts workers or waits for them, which pickles no error of its own."""
 
 
 class Graph:
@@ -72,13 +74,15 @@ class Graph:
         Evidence that is only *possible* is looked for where it is the `least` that counts.
         """
         function = self.function(path, line)
-        return None if function is None else self._evidence(self.verdict(path, function, at=at), least)
+        proof = self._proof(self.verdict(path, function, at=at), least) if function else None
+        return WorkerInit(proof[0], tuple(_steps(proof[1]))) if proof else None
 
-    def _evidence(self, verdict: Verdict, least: Grade) -> WorkerInit | None:
+    def _proof(self, verdict: Verdict, least: Grade) -> tuple[Grade, Verdict] | None:
+        """How sure it is that the function is on a worker-init path, and the verdict that has the path."""
         if verdict.depth is not None:
-            return WorkerInit(Grade.SURE if verdict.depth <= 1 else Grade.LIKELY, tuple(_steps(verdict)))
+            return Grade.SURE if verdict.depth <= 1 else Grade.LIKELY, verdict
         possible = self._in_spite_of_share(verdict, 2) if least is Grade.POSSIBLE else None
-        return WorkerInit(Grade.POSSIBLE, tuple(_steps(possible))) if possible else None
+        return (Grade.POSSIBLE, possible) if possible else None
 
     def _in_spite_of_share(self, verdict: Verdict, calls: int) -> Verdict | None:
         """The same function as called from a root by at most `calls` calls, whoever else calls it."""
@@ -92,20 +96,22 @@ class Graph:
     def raised(self, path: str, qualname: str, least: Grade = Grade.LIKELY) -> WorkerInit | None:
         """The best evidence that a worker may raise the exception class `qualname` of `path` as it starts."""
         raised = self.resolver.class_of(path, qualname)
+        if raised is None:
+            return None
         found: list[WorkerInit] = []
-        for raiser in self._raisers(Located(path, raised)) if raised else ():
+        for raiser in self._raisers(Located(path, raised)):
             verdict = self.verdict(raiser.path, raiser.function, at=raiser.line)
-            evidence = self._evidence(self._in_a_worker(verdict) or verdict, least)
-            if evidence is not None and raised is not None and not _is_of_a_parent(evidence.path[0]):
+            proof = self._proof(self._in_a_worker(verdict) or verdict, least)
+            if proof is not None and not proof[1].of_parent:
                 step = Step(qualname, path, raised.line, f"raised at line {raiser.line} of {raiser.path}")
-                found.append(WorkerInit(evidence.grade, (*evidence.path, step)))
+                found.append(WorkerInit(proof[0], (*_steps(proof[1]), step)))
         return min(found, key=lambda evidence: (evidence.grade.doubt, len(evidence.path)), default=None)
 
     def _in_a_worker(self, verdict: Verdict, calls: int = _DETOURS) -> Verdict | None:
         """The same function on a path that begins in no parent, if need be not by the nearest of its callers."""
         if verdict.depth is None:
             return None
-        if not _is_of_a_parent(next(_steps(verdict))):
+        if not verdict.of_parent:
             return verdict
         for caller in self._few_callers(verdict) if calls else ():
             above = self.verdict(caller.path, caller.function, _DEEPEST - _DETOURS, caller.line)
@@ -201,7 +207,7 @@ class Graph:
         mark = function.mark or self._declared.mark(self.program.module_name(path), function.qualname)
         if mark:
             depth = 0 if mark == "worker-init" else None
-            return Verdict(path, function, depth, f"declared `{mark}`", final=True)
+            return Verdict(path, function, depth, f"declared `{mark}`", final=True, of_parent=_waits(function))
         cut = self.roots.cut(path, function)
         if cut:
             return Verdict(path, function, None, cut, final=True)
@@ -248,14 +254,15 @@ class Graph:
     def _root(self, path: str, function: Function, later: int) -> Verdict | None:
         """What makes the function a root: its name, what launches it, or else what it launches or waits for itself."""
         sites = () if later else self.roots.sites(path, function)
-        why = "" if sites else self.roots.named(path, function)
-        for launcher, site in self.roots.launches(path, function) if function.line and not why else ():
+        named = "" if sites else self.roots.named(path, function)
+        for launcher, site in self.roots.launches(path, function) if function.line and not named else ():
             step = Step(site.how, launcher, site.line, LAUNCH_SITE)
             return Verdict(path, function, 0, "launch target", root=step)
         if sites:
             why = f"{STARTS}: {sites[0].how} at line {sites[0].line}"
-        why = why or self.roots.driving(path, function)
-        return Verdict(path, function, 0, why) if why else None
+        else:
+            why = named or self.roots.driving(path, function)
+        return Verdict(path, function, 0, why, of_parent=not named or _waits(function)) if why else None
 
     def callers(self, path: str, function: Function) -> tuple[Caller, ...]:
         """Every function in the program that is seen to call `function`, by path and line."""
@@ -292,12 +299,12 @@ def _called(path: str, function: Function, callers: tuple[Caller, ...], caller: 
     """The verdict on a function as called by one of its callers, which is on the path `above`."""
     assert above.depth is not None
     why = f"called at line {caller.line} of {caller.path}"
-    return Verdict(path, function, above.depth + 1, why, above, callers=callers)
+    return Verdict(path, function, above.depth + 1, why, above, callers=callers, of_parent=above.of_parent)
 
 
-def _is_of_a_parent(root: Step) -> bool:
-    """Whether a path begins in a process that starts workers or waits for them, which pickles no error of its own."""
-    return root.why.startswith((STARTS, WAITS)) or startup.WAITING_NAME.fullmatch(last_part(root.function)) is not None
+def _waits(function: Function) -> bool:
+    """Whether a function waits until something is ready, by its name."""
+    return startup.WAITING_NAME.fullmatch(function.name) is not None
 
 
 def _steps(verdict: Verdict) -> Iterator[Step]:

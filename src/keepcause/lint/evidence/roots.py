@@ -20,7 +20,6 @@ BOOT_HOOK = "boot hook"
 ACTOR_START = "start-up method of a ray actor"
 PROCESS_RUN = "run() of a Process class"
 STARTS = "starts workers"
-WAITS = "waits for readiness"
 _PROGRAM = re.compile(r"subprocess\.Popen|asyncio\.(?:subprocess\.)?create_subprocess_(?:exec|shell)|os\.posix_spawnp?")
 """What starts another program, which is no launch site as nobody sees what it runs."""
 
@@ -121,7 +120,7 @@ class Roots:
         for call in function.body.calls:
             owner, _, name = call.reference.rpartition(".")
             if startup.WAITING_NAME.fullmatch(name):
-                return f"{WAITS}: {name}() at line {call.line}"
+                return f"waits for readiness: {name}() at line {call.line}"
             scope = owner.removesuffix("()")
             is_own = scope.startswith(":") and f":{function.qualname}.".startswith(f"{scope}.")
             if is_own or call.reference.startswith(f":{function.owner}()"):
