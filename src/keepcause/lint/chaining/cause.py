@@ -70,8 +70,7 @@ def caught_at(node: ast.Raise, source: Source) -> Caught | None:
 
 def is_control_flow(node: ast.Raise, source: Source) -> bool:
     """Whether what is raised steers the program (StopIteration, CancelledError ...) rather than reports a failure."""
-    if node.exc is None:
-        return False
+    assert node.exc is not None
     references = source.scopes.references(maker(node.exc))
     names = [reference.removesuffix("()").rpartition(".")[2] for reference in references]
     return named_control_flow(node.exc) or not _CONTROL_FLOW.isdisjoint(names)
@@ -156,7 +155,8 @@ def _intention(node: ast.Raise, handler: ast.ExceptHandler | None, source: Sourc
 
 def is_unchained(node: ast.Raise, caught: Caught, source: Source) -> bool:
     """Whether what `node` raises is made here, so that only its implicit context knows what was caught."""
-    return node.exc is not None and all(_is_made_here(value, caught, source) for value in outcomes(node.exc))
+    assert node.exc is not None
+    return all(_is_made_here(value, caught, source) for value in outcomes(node.exc))
 
 
 def fresh_name(handler: ast.ExceptHandler, source: Source) -> str:

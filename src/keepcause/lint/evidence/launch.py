@@ -27,7 +27,7 @@ _MULTIPROCESSING = r"(?:(?:torch\.)?multiprocessing|multiprocess|billiard|torch_
 PROCESS_MODULES = ("multiprocess", "billiard")
 """Every module that has process classes holds one of these words."""
 _CONTEXT = rf"{_MULTIPROCESSING}(?:\.context|\.process|\.get_context\(\)|\.pool|\.\w+Context\(\))?"
-PROCESS = re.compile(rf"{_CONTEXT}\.(?:\w*Process)")
+PROCESS = re.compile(rf"{_CONTEXT}\.\w*Process")
 _POOL = re.compile(
     rf"{_CONTEXT}\.(?:Pool|\w*ProcessPool\w*)|concurrent\.futures(?:\.process)?\.ProcessPoolExecutor"
     r"|(?:loky|joblib\.externals\.loky)(?:\.\w+)*\.(?:get_reusable_executor|ProcessPoolExecutor)"

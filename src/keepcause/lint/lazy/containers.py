@@ -97,9 +97,10 @@ def _is_shown_to_be_container(name: ast.Name, source: Source) -> bool:
         return True
 
     def is_proof(event: Event) -> bool:
-        used = event.node
-        if not isinstance(used, ast.Name) or used.id != name.id or not reads(event, name.id):
+        if not reads(event, name.id):
             return False
+        used = event.node
+        assert isinstance(used, ast.Name)
         return is_read_once(used, source) and use_of(used, source) in _PROOFS and _is_done(used, name, source)
 
     def ends(event: Event) -> bool:

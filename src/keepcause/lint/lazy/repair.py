@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from keepcause.lint.binding import FunctionNode
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
 from keepcause.lint.lazy.events import backward, binds, forward, reads
 from keepcause.lint.lazy.lifetime import Life, as_list, is_shared, refused_among, use_at
@@ -47,8 +48,7 @@ def repair(shown: Shown, value: Lazy, source: Source) -> Fix | str:
 
 
 def _innermost(node: ast.AST, source: Source) -> ast.AST | None:
-    functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    return next((up for up in source.ancestors(node) if isinstance(up, functions)), None)
+    return next((up for up in source.ancestors(node) if isinstance(up, FunctionNode)), None)
 
 
 def _no_async(shown: Shown, value: Lazy, source: Source) -> str:

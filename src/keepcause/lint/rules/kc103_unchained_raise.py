@@ -127,4 +127,4 @@ def _may_be_new(raised: ast.expr, handler: ast.ExceptHandler) -> bool:
 def _exits(raised: ast.expr, source: Source) -> bool:
     """Whether it ends the program."""
     references = source.scopes.references(maker(raised))
-    return any(reference in references for reference in (f"builtins.{name}" for name in _EXITS))
+    return any(f"builtins.{name}" in references for name in _EXITS)

@@ -263,11 +263,14 @@ def _structured(node: ast.Raise, fields: dict[str, str], source: Source) -> Fix 
     """The fix that raises the structured error with these fields' expressions, and what else the scope has."""
     if not raises(node, source, "RuntimeError", "Exception"):
         return "callers may catch the class that is raised, and the new one is a `RuntimeError`"
-    have = {"path": first_set(_PATHS, node, source), "step": first_set(_STEPS, node, source)}
-    field, _, rank = rank_field(node, source).partition("=")
+    of_rank, _, rank = rank_field(node, source).partition("=")
     name, imports = class_name(source.structured.checkpoint_error, node, source)
-    given = {"rank": rank if field == "rank" else "", "checkpoint_step": have["step"], "path": have["path"]}
-    given |= {field: fields.get(field, "") for field in _MEANING}
+    given = {
+        "rank": rank if of_rank == "rank" else "",
+        "checkpoint_step": first_set(_STEPS, node, source),
+        "path": first_set(_PATHS, node, source),
+        **{field: fields.get(field, "") for field in _MEANING},
+    }
     arguments = ", ".join(f"{field}={value}" for field, value in given.items() if value)
     change = Edit(EditKind.REPLACE_CALL, source.span(node), ("exc",), f"{name}({arguments})")
     return fix(node, source, f"Raise `{name}` with the keys", change, imports)

@@ -66,11 +66,7 @@ def _bound(binding: Binding, name: str, source: Source) -> Iterator[Keys | None]
     elif _is_empty(binding.value):
         yield from (_filled(call, source) for call in _fillings(name, binding, source))
     else:
-        yield (
-            keys(binding.value, source)
-            if isinstance(binding.value, ast.Attribute)
-            else _compared(binding.value, source)
-        )
+        yield None if isinstance(binding.value, ast.Name) else keys(binding.value, source)
 
 
 def _unpacked(node: ast.AST, source: Source) -> Keys | None:
