@@ -1,45 +1,32 @@
-"""Blocks of lines, such as functions, and which of them are around a line; standard library only."""
+"""Which of a file's functions are around a line; standard library only."""
 
 from __future__ import annotations
 
 import bisect
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-
-class Block(Protocol):
-    """What begins and ends in a line."""
-
-    @property
-    def line(self) -> int:
-        """Its first line."""
-
-    @property
-    def end_line(self) -> int:
-        """Its last line."""
+    from keepcause.lint.evidence.summary import Function
 
 
-B = TypeVar("B", bound=Block)
-
-
-class Nesting(Generic[B]):
-    """Blocks of one file as they lie in one another; no two begin in one line, and the first is around all others."""
+class Nesting:
+    """A file's functions as they lie in one another; no two begin in one line, and the module is around all others."""
 
     def __init__(self) -> None:
-        self._known: dict[int, B] = {}
+        self._known: dict[int, Function] = {}
         self._starts: list[int] = []
-        self._sorted: list[B] = []
+        self._sorted: list[Function] = []
         self._outer: list[int] = []
-        """Of each block in `_sorted` the place of the one right around it; -1 of the first."""
+        """Of each function in `_sorted` the place of the one right around it; -1 of the module."""
 
-    def add(self, block: B) -> bool:
+    def add(self, function: Function) -> bool:
         """Take one over; whether none begins in its line yet."""
-        return self._known.setdefault(block.line, block) is block
+        return self._known.setdefault(function.line, function) is function
 
-    def around(self, lines: Iterable[int]) -> list[B]:
-        """The first, and the blocks around one of `lines`, by line."""
+    def around(self, lines: Iterable[int]) -> list[Function]:
+        """The module, and the functions around one of `lines`, by line."""
         if len(self._sorted) < len(self._known):
             self._sort()
         found = {0}
@@ -57,8 +44,8 @@ class Nesting(Generic[B]):
         self._sorted = [self._known[line] for line in self._starts]
         self._outer = []
         open_ones = [-1]
-        for at, block in enumerate(self._sorted):
-            while open_ones[-1] > 0 and self._sorted[open_ones[-1]].end_line < block.line:
+        for at, function in enumerate(self._sorted):
+            while open_ones[-1] > 0 and self._sorted[open_ones[-1]].end_line < function.line:
                 open_ones.pop()
             self._outer.append(open_ones[-1])
             open_ones.append(at)

@@ -119,7 +119,7 @@ class Summary:
     def __init__(self, read: Callable[[], Source]) -> None:
         """`read` parses the file, once more after each `release`; raises what it raises."""
         self._read = read
-        self._nesting: Nesting[Function] = Nesting()
+        self._nesting = Nesting()
         self._functions_called: dict[str, list[Function]] = {}
         self._classes: set[int] = set()
         self._classes_called: dict[str, list[Class]] = {}
