@@ -22,11 +22,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import Binding, Kind, Scope, ScopeTree
+from keepcause.lint.syntax import Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+Definition = Function | ast.ClassDef
 _BUILTINS = frozenset(dir(builtins))
 _TYPING_CHOICES = ("Optional", "Union", "Annotated", "Final", "ClassVar")
 _MOST_REFERENCES = 8
@@ -147,11 +148,7 @@ class Scopes(ScopeTree):
         function = self.inside[self.parents[self.parents[parameter]]]
         owner = function.parent
         definition = function.node
-        if (
-            owner is not None
-            and isinstance(owner.node, ast.ClassDef)
-            and isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef)
-        ):
+        if owner is not None and isinstance(owner.node, ast.ClassDef) and isinstance(definition, Function):
             first = next(iter([*definition.args.posonlyargs, *definition.args.args]), None)
             decorators = {d.id for d in definition.decorator_list if isinstance(d, ast.Name)}
             if parameter is first and "staticmethod" not in decorators:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 Node = TypeVar("Node", bound=ast.AST)
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -36,9 +37,7 @@ def block(around: ast.AST, statement: Node) -> list[Node]:
     return next((each for each in blocks if statement in each), [statement])
 
 
-def own_nodes(
-    holder: ast.ExceptHandler | ast.FunctionDef | ast.AsyncFunctionDef, *but: type[ast.AST]
-) -> Iterator[ast.AST]:
+def own_nodes(holder: ast.ExceptHandler | Function, *but: type[ast.AST]) -> Iterator[ast.AST]:
     """What a handler or function itself runs, leaving out what nodes of the types `but` hold."""
     closed = (*SCOPES, *but)
     pending: list[ast.AST] = list(holder.body)
@@ -49,7 +48,7 @@ def own_nodes(
             pending += ast.iter_child_nodes(node)
 
 
-def yields(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def yields(function: Function) -> bool:
     """Whether the function makes a generator, if nothing decorates it."""
     return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(function))
 

@@ -11,6 +11,7 @@ import tokenize
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from keepcause.lint import syntax
 from keepcause.lint.binding import Kind
 from keepcause.lint.evidence import launch
 from keepcause.lint.evidence.nesting import Nesting
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from keepcause.lint.evidence.launch import Launch
     from keepcause.lint.source import Source
 
-    FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
     Assigned = Callable[[str, str], tuple[str, ...]]
     """The qualified name of a class and the name of an attribute -> what its methods assign to that."""
 
@@ -244,7 +244,7 @@ class _Reader:
             return False
         self._entered.add(line)
         node = scope.node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and self.scopes.is_left_out(node):
+        if isinstance(node, syntax.Function) and self.scopes.is_left_out(node):
             self._sort(self.scopes.enter(node))
         return True
 
@@ -279,7 +279,7 @@ class _Reader:
                     bases = tuple(r for base in node.bases for r in self._references(base, summary.assigned))
                     yield Class(summary, scope.qualname, node.lineno, bases, self._decorators(node))
 
-    def _function(self, node: FunctionNode, scope: Scope, summary: Summary) -> Function:
+    def _function(self, node: syntax.Function, scope: Scope, summary: Summary) -> Function:
         parent = scope.parent
         return Function(
             summary,
@@ -293,7 +293,7 @@ class _Reader:
             _tail(node.body).lineno,
         )
 
-    def _decorators(self, node: ast.ClassDef | FunctionNode) -> tuple[str, ...]:
+    def _decorators(self, node: ast.ClassDef | syntax.Function) -> tuple[str, ...]:
         return tuple(r for decorator in node.decorator_list for r in self.scopes.references(decorator))
 
     # What they do
@@ -318,7 +318,7 @@ class _Reader:
 
     def _gives(self, scope: Scope, own: Iterable[ast.AST]) -> str:
         node = scope.node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.decorator_list:
+        if not isinstance(node, syntax.Function) or node.decorator_list:
             return ""
         yields = [each for each in own if isinstance(each, ast.Yield | ast.YieldFrom)]
         if all(self.scopes.of[each].function is not scope for each in yields):
@@ -388,7 +388,7 @@ class _Reader:
 
 def _home(scope: Scope) -> Scope:
     """The function, or the module, that runs what stands in `scope`."""
-    while scope.parent is not None and not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
+    while scope.parent is not None and not isinstance(scope.node, syntax.Function):
         scope = scope.parent
     return scope
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from keepcause.lint.binding import ComprehensionNode, Kind
 from keepcause.lint.lazy import sources
 from keepcause.lint.lazy.flow import flow_of
-from keepcause.lint.syntax import last_name, own_nodes, yields
+from keepcause.lint.syntax import Function, last_name, own_nodes, yields
 from keepcause.lint.unparsed.logical import normalized
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ _PLAIN_DECORATORS = frozenset(("builtins.staticmethod", "builtins.classmethod"))
 _GENERATOR = "<generator object ...>"
 _ASYNC_GENERATOR = "<async_generator object ...>"
 _SOME_ITERATOR = "<... iterator object ...>"
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +171,7 @@ def called_functions(reference: str, source: Source) -> list[Function]:
     if found and "()." in reference:  # a subclass may have a method of its own
         method = "." + reference.rpartition(".")[2]
         found = [each for means, several in known.items() if means.endswith(method) for each in several]
-    functions = [each for each in found if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [each for each in found if isinstance(each, Function)]
     return functions if len(functions) == len(found) else []
 
 

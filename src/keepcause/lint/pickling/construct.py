@@ -6,16 +6,16 @@ import ast
 import builtins
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import Kind
+from keepcause.lint.syntax import Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.source import Source
 
-Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 WITHOUT_CONSTRUCTOR = frozenset({"typing.Generic", "typing.Protocol", "abc.ABC", "builtins.object"})
 PLAIN = frozenset({"queue.Empty", "queue.Full", "asyncio.TimeoutError", "concurrent.futures.TimeoutError"})
 """Exceptions of the standard library that take any arguments, as Exception does."""

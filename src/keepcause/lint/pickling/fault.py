@@ -11,8 +11,8 @@ import functools
 from typing import TYPE_CHECKING
 
 from keepcause.lint.pickling import construct
-from keepcause.lint.pickling.construct import Count, Function, Lineage, Signature
-from keepcause.lint.syntax import yields
+from keepcause.lint.pickling.construct import Count, Lineage, Signature
+from keepcause.lint.syntax import Function, yields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -308,7 +308,7 @@ def _unpicklable_name(name: str, function: Function, source: Source) -> str:
     bindings = source.scopes.inside[function].bindings.get(name, [])
     if len(bindings) != 1:
         return ""
-    if isinstance(bindings[0].node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(bindings[0].node, Function | ast.ClassDef):
         return "a definition inside of a function"
     value = bindings[0].value
     is_parameter = isinstance(bindings[0].node, ast.arg)
