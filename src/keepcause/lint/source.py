@@ -1,4 +1,4 @@
-"""One file's bytes -> encoding, text, syntax tree, parents, character positions; imports the standard library only."""
+"""One file's bytes -> encoding, text, syntax tree, parents, character positions; standard library only."""
 
 from __future__ import annotations
 

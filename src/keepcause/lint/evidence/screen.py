@@ -1,4 +1,4 @@
-"""Cheap tests on a file's bytes: may a worker-init path begin in it, as far as it shows itself? Imports words."""
+"""Cheap tests on a file's bytes: may a worker-init path begin in it, by itself? Imports words and launch sites."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ class RaiseFromNone(Rule):
 
     Finds `raise ... from None` inside an exception handler, in code that runs while a worker process, actor or rank
     starts, or while its parent waits for it to be ready. Exceptions that steer the program, such as `StopIteration` and
-    `CancelledError`, are left alone, and those that a `try` around the raise catches and drops.
+    `CancelledError`, are left alone, those that a `try` around the raise catches and drops, and guards around an
+    optional import.
 
     ## Why it is bad
 

@@ -57,7 +57,8 @@ class SilentWorkerExit(Rule):
     or that such a function calls, if they end the worker or the function (`sys.exit`, `os._exit`, `return`, or nothing
     behind them) and neither raise nor hand the exception to anyone: over a connection, a queue or a future, into a
     file, an attribute or a call. A handler that logs the traceback is reported with `--evidence possible` only; one
-    that returns a value is not, as it tells the caller, nor is one that cleans up.
+    that returns a value is not, as it tells the caller, nor is one that cleans up, or that is in a loop, in another
+    handler or in a `finally`.
 
     ## Why it is bad
 

@@ -28,7 +28,8 @@ class ConsumedIteratorInError(LazyRule):
 
     Finds error and log texts that run through a lazy iterator (`list(it)`, `", ".join(it)`, a comprehension) after
     something certainly took items from it on the way there: `any`, `all`, `in`, `next`, a loop, another listing. Of
-    an iterator made by `iter`, from which items are meant to be taken one by one, only a run to its end counts.
+    an iterator made by `iter`, from which items are meant to be taken one by one, only a run to its end counts. Also
+    texts that themselves use up an iterator which an attribute holds from another function: the next one finds nothing.
 
     ## Why it is bad
 

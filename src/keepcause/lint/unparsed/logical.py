@@ -1,4 +1,4 @@
-"""A file's bytes -> its logical lines, each of which can be parsed alone; imports the detection of encodings only."""
+"""A file's bytes -> its logical lines, each of which can be parsed alone; imports encodings and the parser."""
 
 from __future__ import annotations
 
