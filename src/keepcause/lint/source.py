@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 NEWLINE = re.compile(r"\r\n|\r|\n")
-_NEWLINE_BYTES = re.compile(rb"\r\n|\r|\n")
+NEWLINE_BYTES = re.compile(rb"\r\n|\r|\n")
 _DECLARES = re.compile(r"(?:^|[:;])[ \t\f]*(?:global|nonlocal)[ \t\\]", re.MULTILINE)
 
 _BIGGEST = 20_000_000
@@ -38,7 +38,7 @@ def detect_encoding(data: bytes) -> str:
 
     Raises SourceError for an unknown encoding, or one that contradicts the byte order mark.
     """
-    head = _NEWLINE_BYTES.split(data, maxsplit=2)[:2]
+    head = NEWLINE_BYTES.split(data, maxsplit=2)[:2]
     lines = iter([line + b"\n" for line in head])
     try:
         return tokenize.detect_encoding(lambda: next(lines, b""))[0]
@@ -57,7 +57,7 @@ def decode(data: bytes) -> tuple[str, str]:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        line = len(_NEWLINE_BYTES.findall(data[: error.start])) + 1
+        line = len(NEWLINE_BYTES.findall(data[: error.start])) + 1
         raise SourceError(f"not valid {encoding}: {error.reason} at byte {error.start}", line) from error
     except (LookupError, UnicodeError) as error:
         raise SourceError(f"can't be decoded as {encoding}: {error}", 1) from error

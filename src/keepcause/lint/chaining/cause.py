@@ -68,6 +68,11 @@ def caught_at(node: ast.Raise, source: Source) -> Caught | None:
     return Caught(tuple(handlers), in_finally) if handlers else None
 
 
+def has_cause(node: ast.Raise) -> bool:
+    """Whether `node` says `from`, and not `from None`."""
+    return node.cause is not None and not _is_none(node.cause)
+
+
 def is_control_flow(node: ast.Raise, source: Source) -> bool:
     """Whether what is raised steers the program (StopIteration, CancelledError ...) rather than reports a failure."""
     assert node.exc is not None

@@ -12,7 +12,7 @@ from keepcause.lint.evidence import launch
 from keepcause.lint.evidence.summary import Summary
 from keepcause.lint.files import read
 from keepcause.lint.lazy.screen import generators
-from keepcause.lint.source import Source, SourceError
+from keepcause.lint.source import NEWLINE_BYTES, Source, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -43,7 +43,6 @@ _LAUNCHED_INSIDE = tuple(
 _IMPORT = re.compile(rb"import[ \t(*](?:[^\n(\\]|\\\r?\n)*(?:\([^)]*\))?")
 _WORD = re.compile(rb"\w+")
 _CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*(?:\(([^)]*)\))?[ \t]*:")
-_LINE_END = re.compile(rb"\r\n?|\n")
 _MOST_DERIVED = 32
 _MOST_TREES = 96
 
@@ -58,7 +57,7 @@ def _lines(data: bytes, offsets: Iterable[int]) -> Iterator[int]:
     only_newlines = b"\r" not in data
     line, seen = 1, 0
     for offset in sorted(offsets):
-        line += data.count(b"\n", seen, offset) if only_newlines else len(_LINE_END.findall(data, seen, offset))
+        line += data.count(b"\n", seen, offset) if only_newlines else len(NEWLINE_BYTES.findall(data, seen, offset))
         seen = offset
         yield line
 

@@ -81,7 +81,7 @@ class SuppressedContext(Rule):
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for each way to strip an exception."""
         match node:
-            case ast.Raise(exc=ast.expr() as raised) if not _has_cause(node):
+            case ast.Raise(exc=ast.expr() as raised) if not cause.has_cause(node):
                 for call in cause.outcomes(raised):
                     if isinstance(call, ast.Call) and (named := _suppressing_argument(call, source)):
                         what = f"`{named}` {self.message}"
@@ -108,7 +108,7 @@ class SuppressedContext(Rule):
             assert isinstance(owner.node, ast.ClassDef)
             yield from self._in_class(statement, ast.unparse(statement), owner.node, source)
             return
-        raises = [node for node in _raises(stripped, statement, source) if not _has_cause(node)]
+        raises = [node for node in _raises(stripped, statement, source) if not cause.has_cause(node)]
         if raises:
             message = f"`{ast.unparse(statement)}` {self.message}"
             yield self.found(statement, source, _fix(statement, stripped.id, raises, source), message)
@@ -130,10 +130,6 @@ def _strips(attribute: str, value: ast.expr) -> bool:
 def _is_spelled_out(name: str, text: ast.expr, source: Source) -> bool:
     """Whether the string `text` holds `name` as it is, not put together of parts or by escapes."""
     return name in source.text[source.slice(source.span(text))]
-
-
-def _has_cause(node: ast.Raise) -> bool:
-    return node.cause is not None and not (isinstance(node.cause, ast.Constant) and node.cause.value is None)
 
 
 def _raises(stripped: ast.Name, statement: ast.stmt, source: Source) -> list[ast.Raise]:

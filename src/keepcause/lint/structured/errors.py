@@ -114,7 +114,7 @@ def means(source: Source, reference: str, wanted: str) -> bool:
 def chained(node: ast.Raise, source: Source) -> tuple[Edit, ...]:
     """The edits that make `node` keep what its handler caught, where it has no cause and can safely get one."""
     caught = cause.caught_at(node, source)
-    if caught is None or not (node.cause is None or isinstance(node.cause, ast.Constant)):
+    if caught is None or cause.has_cause(node):
         return ()
     fix = cause.chain(node, caught, source)
     return fix.edits if isinstance(fix, Fix) and fix.safety is Safety.SAFE else ()
