@@ -250,6 +250,32 @@ def test_what_is_not_known_is_not_judged(code: str) -> None:
     assert codes_at(code, "KC309") == []
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "self.args = both",
+        "self.args += both[1:]",
+        "self.args = self.all = both",
+        "self.args: tuple = both",
+        "self.args, self.all = both, both",
+        "setattr(self, 'args', both)",
+        "match both:\n            case _: self.args = both",
+        "try: self.args = both\n        except* OSError: pass",
+        "for _ in (): pass\n        else: self.args = both",
+        "(lambda: Exception.__init__(self, *both))()",
+    ],
+)
+def test_arguments_may_be_set_in_many_ways(statement: str) -> None:
+    code = (
+        "class E(Exception):\n    def __init__(self, a, b):\n        both = (a, b)\n"
+        f"        super().__init__(a)\n        {statement}\n"
+    )
+    names: dict[str, type[Exception]] = {}
+    exec(code, names)
+    assert names["E"](1, 2).args == (1, 2)
+    assert codes_at(code, "KC309") == []
+
+
 ERRORS = """\
 class StartError(Exception):
     def __init__(self, rank, text):

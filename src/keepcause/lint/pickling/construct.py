@@ -69,6 +69,9 @@ class Count:
     call: ast.Call | None = None
 
 
+_UNKNOWN = Count(0, math.inf)
+
+
 def lineage(node: ast.ClassDef, source: Source) -> Lineage | None:
     """The class with all that it inherits from; None where it is no exception, or not all of it is known."""
     classes: list[ast.ClassDef] = []
@@ -240,11 +243,15 @@ class _After:
             match statement:
                 case ast.If(body=body, orelse=orelse):
                     state = [*self.run(body, state), *self.run(orelse, state)]
-                case ast.For(body=body) | ast.AsyncFor(body=body) | ast.While(body=body):
+                case ast.For(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse):
                     state = [*state, *self.run(body, state)]
-                case ast.With(body=body) | ast.AsyncWith(body=body):
+                    state = [*state, *self.run(orelse, state)]
+                case ast.With(body=body):
                     state = self.run(body, state)
-                case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
+                case (
+                    ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final)
+                    | ast.TryStar(body=body, handlers=handlers, orelse=orelse, finalbody=final)
+                ):
                     tried = self.run(body, state)
                     caught = [count for h in handlers for count in self.run(h.body, [*state, *tried])]
                     state = self.run(final, [*self.run(orelse, tried), *caught])
@@ -252,11 +259,12 @@ class _After:
                     state = [_assigned(value)] if this == instance(self.function) else state
                 case ast.Expr(value=ast.Call(func=ast.Attribute(attr="__init__", value=behind)) as call):
                     state = self.called(call, behind, state)
+                case _ if _may_set_arguments(statement):
+                    state = [_UNKNOWN]
         return list(dict.fromkeys(state))
 
     def called(self, event: ast.Call, behind: ast.expr, state: list[Count]) -> list[Count]:
         """What it may hold after a call of a base's constructor."""
-        unknown = [Count(0, math.inf)]
         owner = self.source.parents[self.function]
         classes = self.family.classes
         following = classes[classes.index(owner) + 1 :] if owner in classes else ()
@@ -269,22 +277,29 @@ class _After:
                 reference = self.source.scopes.qualified(behind) or ""
                 named = defined(reference, self.source)
                 if named is None and not reference.startswith("builtins."):
-                    return unknown
+                    return [_UNKNOWN]
                 following = classes[classes.index(named) :] if named in classes else ()
             case _:
-                return unknown
+                return [_UNKNOWN]
         init = initializer(Lineage(following, self.family.builtin), self.source)
         if init is None:
             return [_counted(arguments, ast.copy_location(ast.Call(event.func, arguments, event.keywords), event))]
         if self.depth == 0 or isinstance(init, ast.ClassDef):
-            return unknown
+            return [_UNKNOWN]
         return _After(self.family, self.source, init, self.depth - 1).run(init.body, state)
 
 
+def _may_set_arguments(statement: ast.stmt) -> bool:
+    """Whether a statement of another form may set the `args` of some exception."""
+    for node in ast.walk(statement):
+        match node:
+            case ast.Attribute(attr="args", ctx=ast.Store()) | ast.Attribute(attr="__init__") | ast.Constant("args"):
+                return True
+    return False
+
+
 def _assigned(value: ast.expr) -> Count:
-    if not isinstance(value, ast.Tuple | ast.List):
-        return Count(0, math.inf)
-    return _counted(value.elts, None)
+    return _counted(value.elts, None) if isinstance(value, ast.Tuple | ast.List) else _UNKNOWN
 
 
 def _counted(values: list[ast.expr], call: ast.Call | None) -> Count:
