@@ -46,7 +46,7 @@ def functions(graph: Graph, path: Path, line: int | None) -> Iterator[str]:
 def _function(graph: Graph, path: str, function: Function, at: int) -> Iterator[str]:
     yield f"{_place(graph, path, function.line)}: {printable(function.qualname)}\n"
     evidence = graph.evidence(path, function.line, at, Grade.POSSIBLE)
-    verdict = graph.verdict(path, function, at=at)
+    verdict = graph.verdict(path, function, at)
     if evidence is None:
         yield f"  not worker-init: {printable(verdict.why)}\n"
     else:
@@ -56,7 +56,7 @@ def _function(graph: Graph, path: str, function: Function, at: int) -> Iterator[
     if verdict.depth is None and verdict.callers:
         yield "  its callers:\n"
         for caller in verdict.callers:
-            judged = graph.verdict(caller.path, caller.function, at=caller.line)
+            judged = graph.verdict(caller.path, caller.function, caller.line)
             place = _place(graph, caller.path, caller.line)
             answer = "not worker-init" if judged.depth is None else "worker-init"
             yield f"    {printable(caller.function.qualname)}  {place}  {answer}: {printable(judged.why)}\n"

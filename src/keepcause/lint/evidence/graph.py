@@ -11,13 +11,13 @@ from keepcause.lint.evidence.resolve import Located, Resolver, is_constructor, l
 from keepcause.lint.evidence.roots import ACTOR_START, BOOT_HOOK, PROCESS_RUN, STARTS, Roots
 from keepcause.lint.evidence.summary import Class
 from keepcause.lint.finding import LAUNCH_SITE, Grade, Step, WorkerInit
-from keepcause.lint.options import Declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from keepcause.lint.evidence.program import Program
     from keepcause.lint.evidence.summary import Function
+    from keepcause.lint.options import Declared
 
 _CHILD_SIDE = (BOOT_HOOK, ACTOR_START, PROCESS_RUN)
 _MOST_CALLERS = 25
@@ -60,21 +60,21 @@ class Verdict:
 class Graph:
     """The calls of one program, followed backward from the functions that are asked about."""
 
-    def __init__(self, program: Program, declared: Declared | None = None) -> None:
+    def __init__(self, program: Program, declared: Declared) -> None:
         self.program = program
-        self._declared = declared or Declared()
+        self._declared = declared
         self.resolver = Resolver(program)
         self.roots = Roots(self.resolver)
         self._verdicts: dict[tuple[str, int, int, int, bool], Verdict] = {}
         self._callers: dict[tuple[str, int], tuple[Caller, ...]] = {}
 
-    def evidence(self, path: str, line: int, at: int = 0, least: Grade = Grade.LIKELY) -> WorkerInit | None:
+    def evidence(self, path: str, line: int, at: int, least: Grade) -> WorkerInit | None:
         """Why line `at` of the function whose `def` is at `line` of `path` is on a worker-init path; None where not.
 
         Evidence that is only *possible* is looked for where it is the `least` that counts.
         """
         function = self.function(path, line)
-        proof = self._proof(self.verdict(path, function, at=at), least) if function else None
+        proof = self._proof(self.verdict(path, function, at), least) if function else None
         return WorkerInit(proof[0], tuple(_steps(proof[1]))) if proof else None
 
     def _proof(self, verdict: Verdict, least: Grade) -> tuple[Grade, Verdict] | None:
@@ -87,20 +87,20 @@ class Graph:
     def _in_spite_of_share(self, verdict: Verdict, calls: int) -> Verdict | None:
         """The same function as called from a root by at most `calls` calls, whoever else calls it."""
         for caller in verdict.callers if calls else ():
-            above = self.verdict(caller.path, caller.function, calls - 1, caller.line)
+            above = self.verdict(caller.path, caller.function, caller.line, calls - 1)
             found = above if above.depth is not None else self._in_spite_of_share(above, calls - 1)
             if found is not None:
                 return _called(verdict.path, verdict.function, verdict.callers, caller, found)
         return None
 
-    def raised(self, path: str, qualname: str, least: Grade = Grade.LIKELY) -> WorkerInit | None:
+    def raised(self, path: str, qualname: str, least: Grade) -> WorkerInit | None:
         """The best evidence that a worker may raise the exception class `qualname` of `path` as it starts."""
         raised = self.resolver.class_of(path, qualname)
         if raised is None:
             return None
         found: list[WorkerInit] = []
         for raiser in self._raisers(Located(path, raised)):
-            verdict = self.verdict(raiser.path, raiser.function, at=raiser.line)
+            verdict = self.verdict(raiser.path, raiser.function, raiser.line)
             proof = self._proof(self._in_a_worker(verdict) or verdict, least)
             if proof is not None and not proof[1].of_parent:
                 step = Step(qualname, path, raised.line, f"raised at line {raiser.line} of {raiser.path}")
@@ -114,7 +114,7 @@ class Graph:
         if not verdict.of_parent:
             return verdict
         for caller in self._few_callers(verdict) if calls else ():
-            above = self.verdict(caller.path, caller.function, _DEEPEST - _DETOURS, caller.line)
+            above = self.verdict(caller.path, caller.function, caller.line, _DEEPEST - _DETOURS)
             found = self._in_a_worker(above, calls - 1)
             if found is not None:
                 return _called(verdict.path, verdict.function, verdict.callers, caller, found)
@@ -189,11 +189,11 @@ class Graph:
         summary = self.program.summary(path)
         return next((f for f in summary.around([line]) if f.line == line), None) if summary else None
 
-    def verdict(self, path: str, function: Function, budget: int = _DEEPEST, at: int = 0) -> Verdict:
+    def verdict(self, path: str, function: Function, at: int, budget: int = _DEEPEST) -> Verdict:
         """The shortest worker-init path to `function` that is at most `budget` calls long, or what there is instead.
 
-        Line `at` of the function is what counts, where one is given: before it starts workers, or where it serves,
-        that is no evidence.
+        Line `at` of the function is what counts, 0 for all of it: before it starts workers, or where it serves, that is
+        no evidence.
         """
         starts = self.roots.sites(path, function)
         later = starts[0].line if starts and 0 < at < starts[0].line else 0
@@ -238,7 +238,7 @@ class Graph:
         """Marked if enough of its callers are; no more of them are looked into than it takes to know."""
         enough = math.ceil(len(callers) * _LEAST_SHARE)
         for deeper in range(budget):
-            verdicts = [self.verdict(caller.path, caller.function, deeper, caller.line) for caller in callers]
+            verdicts = [self.verdict(caller.path, caller.function, caller.line, deeper) for caller in callers]
             marked = [pair for pair in zip(verdicts, callers, strict=True) if pair[0].depth is not None]
             if len(marked) >= enough:
                 nearest, caller = min(marked, key=lambda pair: pair[0].depth or 0)
