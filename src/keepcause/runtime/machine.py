@@ -128,13 +128,6 @@ class Machine:
                     self._too_much()
                 stack.append(data[at + 1 : end].decode("utf-8", "surrogatepass"))
                 at = end
-                if data.startswith(b"\x94", at):
-                    memo.append(stack[-1])
-                    at += 1
-            elif code == 0x28:  # mark
-                if len(stack) > WAITING:
-                    self._too_much()
-                at = self._pairs_from(self._mark(at))
             elif code == 0x2E:  # the end
                 if len(stack) != 1:
                     self._refuse("leaves values over")
@@ -358,6 +351,7 @@ _RARE: Final[dict[int, Callable[[Machine, int], int]]] = {
     0x85: _short_tuple(1),
     0x86: _short_tuple(2),
     0x87: _short_tuple(3),
+    ord("("): lambda machine, at: machine._pairs_from(machine._mark(at)),
     ord("t"): Machine._tuple,
     ord("a"): Machine._append,
     ord("e"): Machine._appends,
