@@ -156,12 +156,21 @@ def codemod(case: Case) -> str:
     allowed = frozenset({*(Safety if case.random.random() < 0.7 else (Safety.SAFE,)), "KC401", "KC402"})
     result = repair(before, findings, allowed=allowed, relint=relint)
     assert result.applied or result.data == data
-    judge(data, result.data, {edit.statement for each in findings if each.fix for edit in each.fix.edits})
+    if _compiles(data):  # what else is parsed may have scopes that contradict one another
+        judge(data, result.data, {edit.statement for each in findings if each.fix for edit in each.fix.edits})
     again = repair(Source(result.data, "worker.py"), relint(result.data), allowed=allowed, relint=relint)
     assert (again.data, again.applied) == (result.data, ())
     if result.failed:
         return "taken back"
     return "repaired" if result.applied else "nothing repaired"
+
+
+def _compiles(data: bytes) -> bool:
+    try:
+        compile(data, "worker.py", "exec", dont_inherit=True)
+    except (SyntaxError, RecursionError):
+        return False
+    return True
 
 
 def configuration(case: Case) -> str:
