@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 from screened import may_find
 
+from keepcause.config.layers import Layers
+from keepcause.lint.attempt import TookTooLong
 from keepcause.lint.rule import Rule, all_rules
 from keepcause.lint.source import Source, SourceError
+from keepcause.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 RULES = {rule.code: rule for rule in all_rules()}
 
@@ -299,3 +303,20 @@ def test_an_attribute_counts_where_its_name_is_spelled_out() -> None:
 )
 def test_other_files_are_not_parsed(code: str, text: str) -> None:
     assert not may_find(RULES[code], f"{text}\n".encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class A(B,\n" * 25_000,
+        "class E(Exception):\n    def __init__(self, a, b): ...\n" + "x + " * 50_000 + "(\n",
+        "try: f()\nexcept E: raise X from None\n" + "wait_for_" * 100_000,
+    ],
+    ids=["headers without an end", "a line that ends in a bracket", "a word of waiting"],
+)
+def test_a_look_at_bytes_ends_soon(tmp_path: Path, text: str) -> None:
+    """Each took minutes, where what stands behind was read again from every place; a file is given one."""
+    path = tmp_path / "long.py"
+    path.write_text(text)
+    report = Run(Layers({"select": ("ALL",), "single-file": True}, isolated=True)).check(path)
+    assert not isinstance(report, TookTooLong)

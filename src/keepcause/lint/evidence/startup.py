@@ -15,7 +15,7 @@ STARTUP_NAME = re.compile(
 )
 """Names that mean start-up in any class or module."""
 
-WAITING = r"wait\w*ready"
+WAITING = r"wait\w{0,60}ready"
 """What is in every name of `WAITING_NAME`."""
 WAITING_NAME = re.compile(rf"_*{WAITING}\w*")
 """Names of what waits until something is ready: who calls it is a parent at start-up."""

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 _EXCEPTIONS = BUILTIN_EXCEPTIONS | {name.rpartition(".")[2] for name in PLAIN}
 _NEUTRAL = frozenset(name.rpartition(".")[2] for name in WITHOUT_CONSTRUCTOR)
+_IN_BASES = rb"(?:[^:#\[]|#[^\r\n]*+|\[[^\]]*+\])"
 _CLASS = re.compile(
-    rb"class(?=[\s\\])%s%s++%s" % (BETWEEN, WORD, BETWEEN)
-    + rb"(?:\[|\((?:[^:#\[]|#[^\r\n]*+|\[[^\]]*+\])*?(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Empty|Full"
-    + rb"|\[[^\]]*?[\[{]))"
+    rb"class(?=[\s\\])%s%s++%s(?:\[|\((?:%s{0,2000}?" % (BETWEEN, WORD, BETWEEN, _IN_BASES)
+    + rb"(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Empty|Full|\[[^\]]*?[\[{])|%s{2000}))" % _IN_BASES
 )
-"""The head of a class with type parameters, or with a base that may be a builtin exception or another plain one."""
+"""The head of a class with type parameters, with a base that may be a builtin exception or another plain one, or with
+more than anybody reads on for."""
 _CONSTRUCTOR = re.compile(rb"\0[ \t\f]*+(?:async%s)?def%s__(?:init|new|post_init)__" % (BETWEEN, BETWEEN))
 
 

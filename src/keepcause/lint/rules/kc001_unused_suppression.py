@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from keepcause.lint.source import Source
     from keepcause.lint.unparsed.file import Unparsed
 
-_NAMES_OURS = re.compile(rb"(?i:noqa).*KC", re.DOTALL)
+_NOQA = re.compile(rb"(?i:noqa)")
 _OURS = re.compile(r"KC[0-9]+")
 _SEPARATORS = ", \t\f"
 _CODE = re.compile(r"(?P<code>[^,\s]+)(?P<separator>[,\s]*)")
@@ -67,7 +67,8 @@ class UnusedSuppression(Rule):
 
     def glance(self, file: Unparsed) -> bool:
         """A file whose comments name no code of ours has none."""
-        return _NAMES_OURS.search(file.code) is not None
+        first = _NOQA.search(file.code)
+        return first is not None and file.code.find(b"KC", first.end()) >= 0
 
     def review(
         self, source: Source, suppressions: Suppressions, found: Sequence[Finding], checked: frozenset[str]

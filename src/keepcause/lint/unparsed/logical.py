@@ -77,9 +77,10 @@ _NOTHING = rb"(?:[ \t\f]*+(?:(?:[rRbBuU]{0,2}(?=[\"'])(?:%s)[ \t\f]*+)?+(?:%s)?+
 
 @functools.cache
 def _line() -> re.Pattern[bytes]:
-    """A logical line, without what comes before it, or what is unmatched."""
+    """A logical line, without what comes before it, or what is unmatched; all behind that is passed over."""
     code = rb"((?:[^\"'#()\[\]{}\\\r\n]++|" + TOKENS + rb")*+(?=[\r\n]|\Z)|[\"'()\[\]{}\\])"
-    return re.compile(_NOTHING + code, re.DOTALL)
+    before_unmatched = rb"[^\"'()\[\]{}\\\r\n]++"
+    return re.compile(_NOTHING + rb"(?:%s(?:(?=[\r\n]|\Z)|.*+)|%s)" % (code, before_unmatched), re.DOTALL)
 
 
 @functools.cache

@@ -102,7 +102,8 @@ class Definitions:
         """
         code = self._code
         least = sys.maxsize
-        for start in reversed(self._starts[: bisect.bisect(self._starts, at)]):
+        for index in range(bisect.bisect(self._starts, at) - 1, -1, -1):
+            start = self._starts[index]
             definition = _DEFINITION.match(code, start)
             if definition is None:
                 continue
