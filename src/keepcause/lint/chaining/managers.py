@@ -24,7 +24,7 @@ def is_unwrapped(raised: list[ast.expr], handler: ast.ExceptHandler, source: Sou
     """
     function, tried = source.function(handler), source.parents[handler]
     return (
-        isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        function is not None
         and any(last_name(maker(decorator)) in _MANAGERS for decorator in function.decorator_list)
         and isinstance(tried, ast.Try)
         and any(isinstance(node, ast.Yield) for statement in tried.body for node in ast.walk(statement))
