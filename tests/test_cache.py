@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
+import time
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +23,8 @@ from keepcause.lint.finding import Edit, EditKind, Finding, Fix, Grade, Safety, 
 from keepcause.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from keepcause.cache import Results
 
 HELPER = "def load():\n    try:\n        f()\n    except OSError:\n        raise ValueError() from None\n"
 WORKER = "import helper\n\n\ndef init_worker():\n    helper.load()\n"
@@ -60,11 +61,11 @@ def checked(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], tupl
 
     monkeypatch.setattr(Engine, "check", counting)
 
-    def run(**options: object) -> tuple[list[str], int]:
+    def run(paths: Iterable[str] = (".",), **options: object) -> tuple[list[str], int]:
         nonlocal looked
         looked = 0
         this = Run(Layers(options, isolated=True))
-        files = [path for path in this.files([Path()]) if isinstance(path, str)]
+        files = [path for path in this.files(map(Path, paths)) if isinstance(path, str)]
         reports = list(this.check_all(files, project / "cache"))
         return [f.code for report in reports if isinstance(report, FileReport) for f in report.findings], looked
 
@@ -79,9 +80,73 @@ def test_nothing_is_checked_again_while_nothing_changes(checked: Callable[[], tu
 def test_a_change_elsewhere_in_the_program_counts(project: Path, checked: Callable[[], tuple[list[str], int]]) -> None:
     checked()
     write(project / "worker.py", "import helper\n\n\ndef serve_request():\n    helper.load()\n")
-    assert checked() == ([], 3)
+    assert checked() == ([], 2)
     write(project / "worker.py", WORKER)
-    assert checked() == (["KC101"], 3)
+    assert checked() == (["KC101"], 2)
+
+
+PROGRAM = {
+    "start.py": "from multiprocessing import Process\n\nfrom entry import enter\n\nProcess(target=enter)\n",
+    "entry.py": "from load import load\n\n\ndef enter():\n    load()\n",
+    "load.py": HELPER + "\n\nclass Part:\n    def read(self):\n        load()\n",
+    "show.py": "from gather import parts\n\n\ndef show():\n    raise ValueError(f'{parts()}')\n",
+    "gather.py": "def parts():\n    yield 1\n",
+    "apart.py": "def apart():\n    return 1\n",
+}
+"""KC101 in `load.py`, as a worker calls `load`, and KC201 in `show.py`, as `parts` is a generator function."""
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "found", "looked"),
+    [
+        pytest.param("apart.py", "return 1", "return 2", ["KC101", "KC201"], 1, id="of no interest"),
+        pytest.param("apart.py", "", "# load()\n", ["KC101", "KC201"], 1, id="names what it does not import"),
+        pytest.param("apart.py", "", "import load\n\nload.load()\n", ["KC201"], 2, id="calls it now, too"),
+        pytest.param("start.py", "target=enter", "args=enter", ["KC201"], 2, id="starts it no longer"),
+        pytest.param("start.py", "\nProcess", "\n\nProcess", ["KC101", "KC201"], 2, id="starts it a line further"),
+        pytest.param("entry.py", "    load()", "    pass", ["KC201"], 2, id="calls it no longer"),
+        pytest.param("gather.py", "yield", "return", ["KC101"], 6, id="is no generator any more"),
+        pytest.param("gather.py", "yield 1", "yield 2", ["KC101", "KC201"], 2, id="yields something else"),
+        pytest.param("show.py", "{parts()}", "{[*parts()]}", ["KC101"], 1, id="is right now"),
+        pytest.param(
+            "apart.py", "", "class Mine(Part):\n    pass\n", ["KC101", "KC201"], 2, id="inherits from a caller's class"
+        ),
+        pytest.param("apart.py", "", "class Mine(Whole):\n    pass\n", ["KC101", "KC201"], 1, id="inherits otherwise"),
+        pytest.param("apart.py", "def apart()", "def apart(", ["KC101", "KC201"], 1, id="can't be parsed"),
+    ],
+)
+def test_only_what_a_change_reaches_is_checked_again(
+    project: Path,
+    checked: Callable[[], tuple[list[str], int]],
+    name: str,
+    old: str,
+    new: str,
+    found: list[str],
+    looked: int,
+) -> None:
+    for file in project.glob("*.py"):
+        file.unlink()
+    for file_name, text in PROGRAM.items():
+        write(project / file_name, text)
+    assert checked() == (["KC101", "KC201"], 6)
+    write(project / name, PROGRAM[name].replace(old, new) if old else PROGRAM[name] + new)
+    assert checked() == (found, looked)
+    shutil.rmtree(project / "cache")
+    assert checked() == (found, 6)
+
+
+def test_files_that_are_asked_for_by_turns_share_what_is_known(
+    project: Path, checked: Callable[..., tuple[list[str], int]]
+) -> None:
+    """Also what depends on the program without being part of it, as tests, is forgotten while nobody asks for it."""
+    (project / "tests").mkdir()
+    write(project / "tests" / "test_load.py", "from other import parts\n\nraise ValueError(parts())\n")
+    write(project / "other.py", "def parts():\n    yield 1\n")
+    assert checked() == (["KC101", "KC201"], 4)
+    assert checked(paths=["helper.py"]) == (["KC101"], 0)
+    write(project / "other.py", "class Parts:\n    def parts(self):\n        yield 1\n\n\ndef parts():\n    return 1\n")
+    assert checked(paths=["helper.py"]) == (["KC101"], 0)
+    assert checked() == (["KC101"], 2)
 
 
 def test_a_file_that_comes_or_goes_counts(project: Path, checked: Callable[[], tuple[list[str], int]]) -> None:
@@ -99,8 +164,8 @@ def test_where_programs_begin_counts(project: Path, checked: Callable[[], tuple[
     write(project / "sub" / "__init__.py", "")
     assert checked()[1] == 4
     assert checked()[1] == 0
-    write(project / "sub" / "pyproject.toml", "")  # the files are the same, but no longer of one program
-    assert checked()[1] == 4
+    write(project / "sub" / "pyproject.toml", "")  # the files are the same, but these are of another program now
+    assert checked()[1] == 2
 
 
 def test_bytes_count_where_times_do_not_tell(project: Path, checked: Callable[[], tuple[list[str], int]]) -> None:
@@ -112,7 +177,7 @@ def test_bytes_count_where_times_do_not_tell(project: Path, checked: Callable[[]
     status = (project / "helper.py").stat()
     (project / "helper.py").write_text(HELPER.replace("from None", "from ABC."[:9]))
     os.utime(project / "helper.py", ns=(status.st_mtime_ns, status.st_mtime_ns))
-    assert checked()[1] == 3
+    assert checked() == ([], 1)
 
 
 def test_another_file_of_the_same_times_and_size_counts(
@@ -207,14 +272,14 @@ def test_every_field_of_a_finding_is_kept(tmp_path: Path) -> None:
     )
     plain = Finding("KC102", "m", span, span)
     assert all(getattr(full, each.name) != getattr(plain, each.name) for each in fields(Finding) if each.name != "span")
-    file = tmp_path / "file\udcff.py"
-    file.write_bytes(b"x")
-    os.utime(file, (OLD, OLD))
-    record = Record(tmp_path / "cache", [], [str(file)])
-    found = (full, plain, replace(full, worker_init=None, fix=None))
-    results: Results = {str(file): (found, Trouble(str(file), "reason", 3))}
-    record.store(record.states(), results)
-    assert Record(tmp_path / "cache", [], [str(file)]).load() == results
+    name = "file\udcff.py"
+    (tmp_path / name).write_bytes(b"x")
+    record, again = (Record(tmp_path / "cache", [], str(tmp_path), []) for _ in range(2))
+    record.load([name], pytest.fail)
+    record.results[name] = (full, plain, replace(full, worker_init=None, fix=None)), Trouble(name, "reason", 3)
+    record.store()
+    again.load([name], pytest.fail)
+    assert again.results == record.results
 
 
 @pytest.mark.parametrize(
@@ -252,6 +317,18 @@ def test_what_nobody_asks_for_goes(project: Path, checked: Callable[..., tuple[l
     assert not old.exists()
 
 
+def test_of_too_much_the_oldest_goes(
+    project: Path, checked: Callable[..., tuple[list[str], int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked()
+    (old,) = (project / "cache").glob("*.json")
+    os.utime(old, (time.time() - 60,) * 2)
+    monkeypatch.setattr("keepcause.cache._MOST_BYTES", old.stat().st_size + 1)
+    checked(select=("KC103",))
+    assert old not in list((project / "cache").glob("*.json"))
+    assert checked(select=("KC103",))[1] == 0
+
+
 def test_a_folder_that_cannot_be_written_is_no_trouble(
     project: Path, checked: Callable[[], tuple[list[str], int]]
 ) -> None:
@@ -262,10 +339,13 @@ def test_a_folder_that_cannot_be_written_is_no_trouble(
 def test_records_hold_plain_json_only(project: Path, checked: Callable[[], tuple[list[str], int]]) -> None:
     checked()
     (record,) = (project / "cache").glob("*.json")
-    _, text = record.read_text(encoding="ascii").split("\n")
-    states, results = json.loads(text)
-    assert sorted(states) == sorted(str(project / name) for name in ("helper.py", "other.py", "worker.py"))
-    assert list(results) == [str(project / "helper.py")]
+    _, files, program = record.read_text(encoding="ascii").split("\n")
+    states, results = json.loads(files)
+    assert sorted(states) == sorted(results) == ["helper.py", "other.py", "worker.py"]
+    assert [name for name, result in results.items() if result] == ["helper.py"]
+    entries, uses = json.loads(program)
+    assert sorted(entries) == ["helper.py", "other.py", "worker.py"]
+    assert list(uses) == ["helper.py"]
 
 
 def test_eight_runs_at_once_agree(project: Path) -> None:
@@ -291,7 +371,7 @@ def test_times_that_someone_set_do_not_hide_a_change(
 ) -> None:
     checked()
     write(project / "helper.py", HELPER.replace("from None", "from Nope"))
-    assert checked() == ([], 3)
+    assert checked() == ([], 1)
 
 
 def test_links_of_the_checked_code_lead_nowhere(project: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""What a check of the same files found before, kept as JSON with a digest of it; imports the linter's data only.
+"""What was found in the files of a program before, kept as JSON with digests of it; imports the linter's data only.
 
-What is found in one file may depend on every file of its program: a record holds a whole check, and counts only as long
-as none of its files has changed, none has come and none has gone.
+What is found in one file may depend on every other of its program: a record tells which files have changed, and keeps
+what it takes to say which results still hold.
 """
 
 from __future__ import annotations
@@ -13,34 +13,41 @@ import os
 import re
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keepcause.lint.checked import Trouble
 from keepcause.lint.files import read
 from keepcause.lint.finding import Edit, EditKind, Finding, Fix, Grade, Safety, Span, Step, WorkerInit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 _KEPT = 30 * 24 * 3600
 """For how many seconds a record that nobody asks for is kept."""
+_MOST_BYTES = 200 * 10**6
+"""How much all records may hold."""
 _GRAIN = 2 * 10**9
 """A file that changed within so many nanoseconds before it was read may have changed again without its time telling."""
 _OWN = re.compile(r"[0-9a-f]{32}\.json|record-\w+\.tmp")
 _TAG_NAME = "CACHEDIR.TAG"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Files of keepcause, which can be deleted at any time.\n"
 
-State = list[Any]
-"""When which file was changed, its size, and a digest of its bytes; no times where they can't be trusted."""
-States = dict[str, State]
 Result = tuple[tuple[Finding, ...], Trouble | None]
 """What was found in a file, or why it could not be checked."""
-Results = dict[str, Result]
+
+
+class State(NamedTuple):
+    """A file as it was: when it was changed, its size, and a digest of its bytes."""
+
+    seen: Sequence[int]
+    """When its bytes and when it itself was changed, and which file it is; nothing where that can't be trusted."""
+    size: int
+    digest: str
 
 
 class CacheError(Exception):
-    """A record can't be used; the message says why."""
+    """A folder can't be used; the message says why."""
 
 
 def check_folder(folder: Path) -> None:
@@ -55,52 +62,79 @@ def check_folder(folder: Path) -> None:
 
 
 class Record:
-    """One check, known by what was asked of which files."""
+    """What is known of one program, whose files go by their names below its root."""
 
-    def __init__(self, folder: Path, asked: object, files: Iterable[str]) -> None:
-        """`asked` is all that decides what is found, but for what `files`, absolute paths, hold."""
-        said = json.dumps([_tool(), sys.version, asked])
-        self._files = sorted(files)
+    def __init__(self, folder: Path, asked: object, root: str, listed: Iterable[str]) -> None:
+        """`asked` is all that decides what is found, but for what the program's files hold, which are `listed`."""
+        self.results: dict[str, Result | None] = {}
+        """What was found in each file that was checked and is not known to have changed since; None for nothing."""
+        self.changed: set[str] = set()
+        """The files that have changed since they were last looked at."""
+        self.is_outdated = False
+        """Whether it no longer says how the files are."""
         self._folder = folder
-        key = "\0".join([said, *self._files]).encode("utf-8", "surrogateescape")
-        self._path = folder / f"{_digest(key)}.json"
+        self._root = root
+        self._listed = sorted(listed)
+        key = "\0".join([json.dumps([_tool(), sys.version, asked, root]), *self._listed])
+        self._path = folder / f"{_digest(key.encode('utf-8', 'surrogateescape'))}.json"
         self._asked = time.time_ns()
+        self._states: dict[str, State] = {}
+        self._others: dict[str, State] = {}
+        """Files that nobody asks for now, and that are no part of the program."""
+        self._program = b"null"
 
-    def load(self) -> Results | None:
-        """What was found in which file; None where that is not known any more. Raises CacheError for a damaged one."""
-        if os.path.islink(self._path):
-            return None
+    def load(self, files: Iterable[str], warn: Callable[[str], object]) -> None:
+        """Find out what still holds for `files` and those of the program; `warn` is told of a damaged record."""
+        self._others = self._known(warn)
+        for name in sorted({*self._listed, *files}):
+            before = self._others.pop(name, None)
+            path = f"{self._root}/{name}"
+            same = _as_before(path, before) if before else None
+            if before and not same:
+                self.changed.add(name)
+                self.results.pop(name, None)
+            self._states[name] = same or _state(path)
+            self.is_outdated |= before != self._trusted(self._states[name])
+
+    def _known(self, warn: Callable[[str], object]) -> dict[str, State]:
+        """The files' states, and what was found in those that were checked."""
         try:
-            text = read(self._path)
+            text = b"" if os.path.islink(self._path) else read(self._path)
         except OSError:
-            return None
-        digest, _, text = text.partition(b"\n")
+            return {}
+        digest, _, rest = text.partition(b"\n")
         try:
-            if digest.decode("ascii", "replace") != _digest(text):
+            if digest.decode("ascii", "replace") != _digest(rest):
                 raise ValueError("its digest differs")
-            states, results = json.loads(text)
-            if not all(_is_same(path, states[path]) for path in self._files):
-                return None
-            found = {path: _result(*result) for path, result in results.items()}
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise CacheError(f"{self._path}: damaged; it is not used, and written anew") from error
+            files, program = rest.split(b"\n")
+            states, results = json.loads(files)
+            known = {name: State(*state) for name, state in states.items()}
+            found = {name: _result(*result) if result else None for name, result in results.items()}
+        except (ValueError, TypeError, RecursionError):
+            warn(f"{self._path}: damaged; it is not used, and written anew")
+            return {}
+        self.results, self._program = found, program
         with contextlib.suppress(OSError):
             os.utime(self._path, follow_symlinks=False)
-        return found
+        return known
 
-    def states(self) -> States:
-        """The state of each file, to be asked for before the files are checked."""
-        return {path: _state(path) for path in self._files}
+    def program(self) -> Any:
+        """What was kept of the program beside its files; None where nothing was."""
+        return json.loads(self._program)
 
-    def store(self, states: States, results: Results) -> None:
-        """Keep what was found, unless files were changed since `states`. Nothing happens in a read-only folder."""
+    def keep_program(self, value: object) -> None:
+        """Keep something, which JSON can tell, of the program beside its files."""
+        self._program = json.dumps(value).encode("ascii")
+
+    def store(self) -> None:
+        """Keep what was found, unless files were changed meanwhile. Nothing happens in a read-only folder."""
         import tempfile  # only here: it takes as long to load as a record
 
-        if any(_seen(path) != state[:2] for path, state in states.items()):
+        if any(_seen(f"{self._root}/{name}") != (state.seen, state.size) for name, state in self._states.items()):
             return
-        trusted = {path: [self._trusted(seen), size, digest] for path, (seen, size, digest) in states.items()}
-        kept = [trusted, {path: _plain(result) for path, result in results.items()}]
-        text = json.dumps(kept).encode("ascii")
+        states = self._others | {name: self._trusted(state) for name, state in self._states.items()}
+        results = {name: _plain(result) for name, result in self.results.items()}
+        text = json.dumps([states, results]).encode("ascii") + b"\n" + self._program
         with contextlib.suppress(OSError):
             _prepare(self._folder)
             handle, name = tempfile.mkstemp(dir=self._folder, prefix="record-", suffix=".tmp")
@@ -113,35 +147,38 @@ class Record:
                 raise
             _clean(self._folder)
 
-    def _trusted(self, seen: list[int]) -> list[int]:
-        """When a file was changed, if that was long enough before anything was asked of it; else nothing."""
-        return seen if seen and max(seen[:2]) < self._asked - _GRAIN else []
+    def _trusted(self, state: State) -> State:
+        """The state, without times where the file changed just before anything was asked of it."""
+        is_settled = bool(state.seen) and max(state.seen[:2]) < self._asked - _GRAIN
+        return state if is_settled else state._replace(seen=[])
 
 
 def _state(path: str) -> State:
     try:
-        return [*_seen(path), _digest(read(path))]
+        return State(*_seen(path), _digest(read(path)))
     except OSError:
-        return [[], -1, ""]
+        return State([], -1, "")
 
 
-def _seen(path: str) -> list[Any]:
+def _seen(path: str) -> tuple[list[int], int]:
     """When the file's bytes and when it itself was last changed, and which file it is; then its size."""
     try:
         status = os.stat(path)
     except OSError:
-        return [[], -1]
-    return [[status.st_mtime_ns, status.st_ctime_ns, status.st_ino], status.st_size]
+        return [], -1
+    return [status.st_mtime_ns, status.st_ctime_ns, status.st_ino], status.st_size
 
 
-def _is_same(path: str, state: State) -> bool:
-    """Whether the file is as it was: by time and size, else by its bytes."""
-    seen, size, digest = state
-    now, length = _seen(path)
+def _as_before(path: str, before: State) -> State | None:
+    """The file's state if it is as it was before: by time and size, else by its bytes."""
+    seen, size = _seen(path)
+    if not size == before.size >= 0:
+        return None
     try:
-        return bool(length == size >= 0 and (now == seen or _digest(read(path)) == digest))
+        is_same = seen == before.seen or _digest(read(path)) == before.digest
     except OSError:
-        return False
+        return None
+    return State(seen, size, before.digest) if is_same else None
 
 
 def _digest(data: bytes) -> str:
@@ -169,12 +206,17 @@ def _prepare(folder: Path) -> None:
 
 
 def _clean(folder: Path) -> None:
-    """Drop what nobody has asked for in a long time."""
+    """Drop what nobody has asked for in a long time, and the oldest where there is too much."""
     oldest = time.time() - _KEPT
-    for entry in os.scandir(folder):
-        if _OWN.fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mtime < oldest:
+    records = [
+        (entry.stat(follow_symlinks=False), entry.path) for entry in os.scandir(folder) if _OWN.fullmatch(entry.name)
+    ]
+    size = 0
+    for status, path in sorted(records, key=lambda record: -record[0].st_mtime):
+        size += status.st_size
+        if status.st_mtime < oldest or size > _MOST_BYTES:
             with contextlib.suppress(OSError):
-                os.unlink(entry.path)
+                os.unlink(path)
 
 
 # Results as JSON

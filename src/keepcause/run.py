@@ -7,6 +7,7 @@ import functools
 import itertools
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,14 +16,20 @@ from keepcause.lint.checked import FileReport, Trouble
 from keepcause.lint.files import Tree, read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from keepcause.cache import Record, Result, Results
+    from keepcause.cache import Result
     from keepcause.config import Config
     from keepcause.config.layers import Layers
-    from keepcause.lint.engine import Engine, Graphs, Settings
+    from keepcause.history import History
+    from keepcause.lint.engine import Engine, Programs, Settings
     from keepcause.lint.evidence.program import Program
+    from keepcause.lint.evidence.use import Used
     from keepcause.lint.finding import Finding
+
+
+_LINKED = 20
+"""How many files one takes as long as whose check is known to ask its program."""
 
 
 class Run:
@@ -31,7 +38,7 @@ class Run:
     def __init__(self, layers: Layers, given: Mapping[Path, bytes] | None = None) -> None:
         self._layers = layers
         self._given = given
-        self._graphs: Graphs = {}
+        self._programs: Programs = {}
         self._engines: dict[Settings, Engine] = {}
         self._tree = Tree()
         self._absolute_folder = functools.cache(os.path.abspath)
@@ -61,7 +68,7 @@ class Run:
 
         settings = self._layers.settings(path)
         if settings not in self._engines:
-            self._engines[settings] = Engine(settings, self._graphs, self._given, self._tree)
+            self._engines[settings] = Engine(settings, self._programs, self._given, self._tree)
         return self._engines[settings]
 
     def check(self, path: Path | str) -> FileReport | Trouble:
@@ -75,7 +82,7 @@ class Run:
             return Trouble(str(error.path), error.reason)
         found = attempt(path, lambda: engine.check(path), "checked")
         if isinstance(found, TookTooLong):
-            self._graphs.clear()
+            self._programs.clear()
         return found
 
     def check_all(
@@ -91,47 +98,55 @@ class Run:
                 if isinstance(report, Trouble) or report.findings:
                     yield report
             return
-        record = self._record(files, cache) if cache else None
-        known = _load(record, warn) if record else None
-        if known is None:
-            states = record.states() if record else {}
-            results = zip(map(self._absolute, files), self._results(files), strict=True)
-            known = {path: result for path, result in results if result is not None}
-            if record and not any(trouble and trouble.passing for _, trouble in known.values()):
-                record.store(states, known)
-        for path in files if known else ():
-            found = known.get(self._absolute(path))
+        histories = self._histories(files, cache, warn) if cache else []
+        known = {path: result for history in histories for path, result in history.results().items()}
+        unknown = [path for path in files if self._absolute(path) not in known]
+        linked = set[str]().union(*(history.linked for history in histories))
+        of = {path: history for history in histories for path in history.files}
+        for path, (result, used) in zip(unknown, self._results(unknown, linked), strict=True):
+            absolute = self._absolute(path)
+            known[absolute] = result
+            if absolute in of:
+                of[absolute].add(absolute, result, used)
+        for history in histories:
+            history.store()
+        for path in files:
+            found = known[self._absolute(path)]
             if found is not None:
                 findings, trouble = found
-                if trouble and record:  # of this file, but it may be known by what it is called from elsewhere
+                if trouble and histories:  # of this file, but it may be known by what it is called from elsewhere
                     trouble = replace(trouble, path=path)
                 yield trouble or _report(Path(path), findings)
 
-    def _results(self, files: Sequence[str]) -> Iterator[Result | None]:
+    def _results(self, files: Sequence[str], linked: Collection[str]) -> Iterator[tuple[Result | None, Used | None]]:
+        """What is found in each of `files`, of which `linked` are known to need more of their programs than others."""
         from keepcause import parallel
 
-        count = parallel.processes(len(files))
+        count = parallel.processes(len(files) + _LINKED * len(linked))
         if count > 1:
             with contextlib.suppress(Exception):  # whoever checks a file tells what is wrong
-                for program in dict.fromkeys(self._programs(files)):
-                    program.index()
+                for program in dict.fromkeys(self._linked(files)):
+                    _ = program.index
 
-        def check(path: str) -> Result | None:
+        def check(path: str) -> tuple[Result | None, Used | None] | None:
             result = self.check(path)
+            used = self._used(path)
             if isinstance(result, Trouble):
-                return (), result
-            return (result.findings, None) if result.findings else None
+                return ((), result), used
+            found = (result.findings, None) if result.findings else None
+            return (found, used) if found or used else None
 
-        def died(path: str, way: str) -> Result:
-            return (), Trouble(path, f"can't be checked: the process that did so ended ({way})", passing=True)
+        def died(path: str, way: str) -> tuple[Result | None, Used | None]:
+            return ((), Trouble(path, f"can't be checked: the process that did so ended ({way})", passing=True)), None
 
-        return parallel.check_all(check, files, died, count)
+        for found in parallel.check_all(check, files, died, count):
+            yield found or (None, None)
 
-    def _programs(self, files: Iterable[str]) -> Iterator[Program]:
+    def _linked(self, files: Iterable[str]) -> Iterator[Program]:
         """What `files` are checked in; raises ConfigError."""
         for _, inside in itertools.groupby(files, os.path.dirname):
             path = next(inside)
-            program = self.engine(path).program(Path(path))
+            program = self._program(path)
             if program:
                 yield program
 
@@ -139,35 +154,43 @@ class Run:
         folder, slash, name = path.rpartition("/")
         return f"{self._absolute_folder(folder or slash)}/{name}"
 
-    def _record(self, files: Sequence[str], cache: Path) -> Record | None:
-        """The record of checking `files`, which needs their programs, too; None where not all can be checked."""
+    def _histories(self, files: Sequence[str], cache: Path, warn: Callable[[str], object]) -> list[History]:
+        """What is known of `files`, by program and configuration; nothing where not all can be checked."""
         from keepcause.cache import Record
+        from keepcause.history import History
 
-        asked: dict[tuple[int, str], list[str]] = {}
+        asked: dict[tuple[int, Path], dict[str, str]] = {}
         configs: dict[int, Config] = {}
         try:
             for folder, inside in itertools.groupby(map(self._absolute, files), os.path.dirname):
                 config = self._layers.at(folder)
                 configs[id(config)] = config
-                asked.setdefault((id(config), str(self._tree.root(folder))), []).extend(inside)
+                root = self._tree.root(folder)
+                below = len(os.path.join(root, ""))
+                asked.setdefault((id(config), root), {}).update((path, path[below:]) for path in inside)
+        except ConfigError:
+            return []
+        histories = []
+        for (number, root), names in asked.items():
+            config = configs[number]
+            listed = [] if config["single-file"] else self._tree.program_files(str(root))
+            record = Record(cache, spelled(config), str(root), listed)
+            record.load(names.values(), warn)
+            histories.append(History(record, names, partial(self._program, next(iter(names)))))
+        return histories
+
+    def _program(self, path: str) -> Program | None:
+        """The program that the file is checked in; None where it is checked alone."""
+        return self.engine(path).program(Path(path))
+
+    def _used(self, path: str) -> Used | None:
+        """What the check of the file has asked of its program."""
+        try:
+            program = self._program(path)
         except ConfigError:
             return None
-        needed = {*itertools.chain(*asked.values())}
-        for root in {root for number, root in asked if not configs[number]["single-file"]}:
-            below = os.path.join(root, "")
-            needed.update([below + name for name in self._tree.program_files(root)])
-        said = sorted((spelled(configs[number]), root, names) for (number, root), names in asked.items())
-        return Record(cache, said, needed)
-
-
-def _load(record: Record, warn: Callable[[str], object]) -> Results | None:
-    from keepcause.cache import CacheError
-
-    try:
-        return record.load()
-    except CacheError as error:
-        warn(str(error))
-        return None
+        used = program.used() if program else None
+        return used if used and any(used) else None
 
 
 def _report(path: Path, findings: tuple[Finding, ...]) -> FileReport | Trouble:

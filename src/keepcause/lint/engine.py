@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from keepcause.lint.evidence.program import Program
 
     Explain = Callable[[Finding, Where], WorkerInit | None]
-    Graphs = dict[tuple[Path, Declared], Graph]
+    Programs = dict[Path, Program]
 
 _MOST_NAMES = 4
 
@@ -118,20 +118,20 @@ def _raw_findings(source: Source, rules: Iterable[Rule]) -> Iterator[Finding]:
 
 
 class Engine:
-    """Checks files under one set of settings; programs are linked once and kept.
+    """Checks files under one set of settings; what is read of programs is kept.
 
-    `given` texts count in place of what is on disk. Engines with the same ones may share `graphs`, and a `tree`.
+    `given` texts count in place of what is on disk. Engines with the same ones may share `programs`, and a `tree`.
     """
 
     def __init__(
         self,
         settings: Settings,
-        graphs: Graphs | None = None,
+        programs: Programs | None = None,
         given: Mapping[Path, bytes] | None = None,
         tree: Tree | None = None,
     ) -> None:
         self.settings = settings
-        self._graphs: Graphs = {} if graphs is None else graphs
+        self._programs: Programs = {} if programs is None else programs
         self._given = {os.path.abspath(path): data for path, data in (given or {}).items()}
         self._tree = tree or Tree()
 
@@ -155,17 +155,17 @@ class Engine:
         Raises SourceError where they can't be read as Python and may hold a finding: else they are not parsed.
         """
         root, name = self._place(path)
-        graph = None if self.settings.single_file else self.graph(root)
-        generators = graph.program.generators if graph else frozenset()
-        if graph:
-            graph.program.hold(name, data)
-        rules = looking(data, self.settings, generators)
+        program = None if self.settings.single_file else self._program(root)
+        if program:
+            program.hold(name, data)
+        rules = looking(data, self.settings, program.generators if program else frozenset())
         if not rules:
             return []
         source = Source(data, name)
+        graph = self.graph(root) if program else None
         if graph:
             source.elsewhere = partial(graph.resolver.gives, name)
-        linked = _alone(source, self.settings) if graph is None else partial(self.graph, root)
+        linked = _alone(source, self.settings) if graph is None else lambda: graph
         # A comment may keep quiet what is only possible; then it is in use.
         least = Grade.POSSIBLE if self.settings.reviewed and b"noqa" in data.lower() else self.settings.evidence
         return lint_source(
@@ -182,19 +182,25 @@ class Engine:
 
     def program(self, path: Path) -> Program | None:
         """The program that the file is checked in; None where it is checked alone."""
-        return None if self.settings.single_file else self.graph(self._place(path)[0]).program
+        return None if self.settings.single_file else self._program(self._place(path)[0])
 
     def graph(self, root: Path) -> Graph:
-        """The graph of the program below `root`."""
-        key = root, self.settings.declared
-        if key not in self._graphs:
-            # Here, as below: most files are turned down, and need no graph.
-            from keepcause.lint.evidence.graph import Graph
+        """A graph of the program below `root`.
 
-            self._graphs[key] = Graph(self._program(root), self.settings.declared)
-        return self._graphs[key]
+        Each file is checked with one of its own: so nothing depends on which files were checked before, and the program
+        can tell on what it depends.
+        """
+        # Here, as below: most files are turned down, and need no graph.
+        from keepcause.lint.evidence.graph import Graph
+
+        return Graph(self._program(root), self.settings.declared)
 
     def _program(self, root: Path) -> Program:
+        if root not in self._programs:
+            self._programs[root] = self._read_program(root)
+        return self._programs[root]
+
+    def _read_program(self, root: Path) -> Program:
         from keepcause.lint.evidence.program import Program
 
         program = Program(root, self._tree.program_files(str(root)))

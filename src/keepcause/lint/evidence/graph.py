@@ -133,7 +133,7 @@ class Graph:
         assert isinstance(raised.what, Class)
         name = raised.what.qualname.rpartition(".")[2]
         words = [self.program.module_name(raised.path).rpartition(".")[2], name]
-        for candidate in self.program.mentioning([name], words, raised.path):
+        for candidate in self.program.files_that("mention", [name], words, raised.path):
             for function in self.program.functions_with(candidate, [name]):
                 lines = [
                     call.line
@@ -272,7 +272,8 @@ class Graph:
         return self._callers[key]
 
     def _files_that_may_call(self, path: str, function: Function) -> list[str]:
-        files = self.program.calling(self.resolver.names(function), self.resolver.words(path, function), path)
+        names, words = self.resolver.names(function), self.resolver.words(path, function)
+        files = self.program.files_that("may_call", names, words, path)
         if not is_constructor(function):
             return files
         derived = self.program.derived(last_part(function.owner))  # they call it behind `super()`

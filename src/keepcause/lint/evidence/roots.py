@@ -44,11 +44,11 @@ class Roots:
         """The launch sites, with their files, that run `function` in a worker."""
         target = Located(path, function)
         names = self.resolver.names(function)
-        launchers = self.program.launching(names, self.resolver.words(path, function), path)
+        launchers = set(self.program.files_that("may_launch", names, self.resolver.words(path, function), path))
         owner = self.resolver.class_of(path, function.owner)
         if owner is not None and self.resolver.is_actor(Located(path, owner)):
-            launchers += self.program.calling_actors(function.name)
-        for launcher in sorted({*launchers}):
+            launchers.update(self.program.files_that("may_call_actor", [function.name]))
+        for launcher in sorted(launchers):
             for starter in self.program.functions_that_launch(launcher):
                 for site in self.sites(launcher, starter):
                     if any(self.resolver.runs(launcher, reference, target) for reference in site.targets):

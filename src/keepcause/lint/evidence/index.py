@@ -1,0 +1,109 @@
+"""What the files of a program hold, by name: imported words, classes, generator functions; standard library only."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from keepcause.lint.lazy.screen import generators
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_IMPORT = re.compile(rb"import[ \t(*](?:[^\n(\\]|\\\r?\n)*(?:\([^)]*\))?")
+_WORD = re.compile(rb"\w+")
+_CLASS = re.compile(rb"class[ \t]+(\w+)[ \t]*(?:\(([^)]*)\))?[ \t]*:")
+_MOST_DERIVED = 32
+
+
+class Entry(NamedTuple):
+    """What one file adds to the index."""
+
+    imports: tuple[bytes, ...]
+    """The words of its import statements."""
+    classes: tuple[tuple[bytes, tuple[bytes, ...]], ...]
+    """The name and the words of the bases of each of its classes."""
+    generators: frozenset[str]
+    """The names of its functions that may be generators; constructors, which most files call, are none."""
+    has_actors: bool
+    """Whether it may call an actor."""
+
+    @classmethod
+    def of(cls, data: bytes) -> Entry:
+        """The entry of a file with these bytes, which need not be Python."""
+        words: set[bytes] = set()
+        for match in _IMPORT.finditer(data):
+            start = data.rfind(b"\n", 0, match.start()) + 1
+            words.update(_WORD.findall(data, start, match.end()))
+        classes = tuple((match[1], tuple(_WORD.findall(match[2] or b""))) for match in _CLASS.finditer(data))
+        return cls(tuple(words), classes, generators(data), b".remote" in data)
+
+
+class Index:
+    """The entries of all files of a program, by what they hold."""
+
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        """`entries` are by path, in the order of the paths."""
+        self.entries = entries
+
+    def holding(self, words: Iterable[bytes]) -> set[str]:
+        """The files that import or define one of `words`."""
+        found: set[str] = set()
+        for word in words:
+            found.update(self._importing.get(word, ()), self._defining.get(word, ()))
+        return found
+
+    def derived(self, name: str) -> dict[str, list[str]]:
+        """The classes that inherit from one called `name`, by what their headers say -> the files that define them.
+
+        Empty for a base of very many: only what they call one by one could tell them from those of other bases.
+        """
+        found: dict[bytes, list[str]] = {}
+        pending = [name.encode()]
+        while pending:
+            for derived in sorted(self._deriving.get(pending.pop(), ())):
+                if derived not in found:
+                    found[derived] = self._defining[derived]
+                    pending.append(derived)
+            if len(found) > _MOST_DERIVED:
+                return {}
+        return {derived.decode(): files for derived, files in found.items()}
+
+    @cached_property
+    def generators(self) -> frozenset[str]:
+        """The names of all functions that may be generators."""
+        return frozenset().union(*(entry.generators for entry in self.entries.values()))
+
+    @cached_property
+    def with_actors(self) -> list[str]:
+        """The files that may call an actor."""
+        return [path for path, entry in self.entries.items() if entry.has_actors]
+
+    @cached_property
+    def _importing(self) -> dict[bytes, list[str]]:
+        """Each word that stands in an import statement -> the files that have it there."""
+        importing: dict[bytes, list[str]] = {}
+        for path, entry in self.entries.items():
+            for word in entry.imports:
+                importing.setdefault(word, []).append(path)
+        return importing
+
+    @cached_property
+    def _defining(self) -> dict[bytes, list[str]]:
+        """The name of each class -> the files that define one."""
+        defining: dict[bytes, list[str]] = {}
+        for path, entry in self.entries.items():
+            for name, _ in entry.classes:
+                defining.setdefault(name, []).append(path)
+        return defining
+
+    @cached_property
+    def _deriving(self) -> dict[bytes, set[bytes]]:
+        """Each word that stands for a base -> the names of the classes that inherit from it."""
+        deriving: dict[bytes, set[bytes]] = {}
+        for entry in self.entries.values():
+            for name, bases in entry.classes:
+                for base in bases:
+                    deriving.setdefault(base, set()).add(name)
+        return deriving
