@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import re
+import shutil
 import tempfile
 from argparse import Namespace
 from pathlib import Path
@@ -15,11 +16,10 @@ from typing import TYPE_CHECKING
 
 from flake8.processor import FileProcessor  # type: ignore[import-untyped]
 from flake8.violation import Violation  # type: ignore[import-untyped]
-from fuzz_cases import FIXTURES, Case, mutated, program
+from fuzz_cases import CHANGES, FIXTURES, Case, mutated, program
 from judge import judge
 from unscreened import unscreened
 
-from keepcause.cache import CacheError
 from keepcause.codemod.apply import repair
 from keepcause.config import FORMATS, KEYS, ConfigError
 from keepcause.config.layers import Layers
@@ -380,17 +380,38 @@ def cache(case: Case) -> str:
             data = data[:start] + change + data[start + case.random.randrange(3) :]
         case.given = data
         record.write_bytes(data)
-        try:
-            found = list(run.check_all([str(path)], folder))
-        except CacheError:
-            return "left aside"
+        warnings: list[str] = []
+        found = list(run.check_all([str(path)], folder, warnings.append))
         reports = [report for report in found if isinstance(report, FileReport)]
         for module in FORMATS:
             importlib.import_module(f"keepcause.report.{module}").render(reports)
-    return "taken"
+    return "left aside" if warnings else "taken"
 
 
 _FOUND_IN = [(FIXTURES / code / "bad.py").read_bytes() for code in ("KC101", "KC104", "KC202", "KC301")]
+
+
+def changes(case: Case) -> str:
+    """After changes of a program's files a check finds the same by what is known of them as without."""
+    with tempfile.TemporaryDirectory(dir=_memory()) as name:
+        folder = Path(name, "project")
+        shutil.copytree(case.choice(_PROJECTS), folder)
+        (folder / "setup.py").touch()
+        files = sorted(folder.rglob("*.py"))
+        layers = Layers({"select": tuple(CODES), "evidence": case.choice([*Grade])}, isolated=True)
+        found = 0
+        for _ in range(4):
+            known = list(Run(layers).check_all(list(map(str, files)), Path(name, "cache")))
+            assert known == list(Run(layers).check_all(list(map(str, files))))
+            found += len(known)
+            case.given = b"\n# ----\n".join(path.read_bytes() for path in files)
+            inside = Case(case.random, files)
+            for path in case.random.sample(files, min(len(files), case.random.randrange(1, 4))):
+                path.write_bytes(case.choice(CHANGES)(inside, path.read_bytes()))
+    return "found" if found else "nothing"
+
+
+_PROJECTS = sorted((FIXTURES / "projects").iterdir())
 
 
 def _memory() -> str | None:
@@ -398,5 +419,6 @@ def _memory() -> str | None:
 
 
 TARGETS: dict[str, Callable[[Case], str]] = {
-    target.__name__: target for target in (source, linter, codemod, configuration, noqa, reports, metadata, cache)
+    target.__name__: target
+    for target in (source, linter, codemod, configuration, noqa, reports, metadata, cache, changes)
 }
