@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from keepcause import cli
+from keepcause.config import FORMATS
 from keepcause.lint.checked import FileReport, Trouble
 from keepcause.lint.engine import Engine, Settings
 from keepcause.lint.files import Tree
@@ -220,6 +221,48 @@ def test_a_folder_that_may_not_be_read_below_the_top(unprivileged: Path, capsys:
     assert cli.main(["check", "-q", "pkg"]) == 2
     told = capsys.readouterr().err.replace("\\n", "\n")
     assert "keepcause: pkg/closed\nfor all: can't be read: Permission denied\n" in told
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_folders_that_may_not_be_entered(
+    unprivileged: Path, capsys: pytest.CaptureFixture[str], worker: str, output_format: str
+) -> None:
+    def check(path: str) -> tuple[int, str, str]:
+        code = cli.main(["check", f"--output-format={output_format}", "-q", path])
+        return code, *capsys.readouterr()
+
+    (unprivileged / "home").mkdir()
+    (unprivileged / "closed").mkdir(mode=0o700)
+    (unprivileged / "closed" / "worker.py").write_text(worker)
+    os.chdir("home")
+    sound = str(unprivileged / "worker.py")
+    code, whole, _ = check(sound)
+    assert code == 1
+    assert "`raise ... from None` hides why a worker failed" in whole
+    for folder in ("home", "closed"):
+        os.chown(unprivileged / folder, 65534 if os.geteuid() == 0 else -1, -1)
+        (unprivileged / folder).chmod(0)
+    os.seteuid(os.geteuid() or 65534)
+    inner = str(unprivileged / "closed" / "worker.py")
+    nothing = check(str(unprivileged / "closed"))[1]
+    assert check(inner) == (2, nothing, f"keepcause: {inner}: can't be read: Permission denied\n")
+    assert check(sound)[:2] == (1, whole)
+    assert check(".") == (2, nothing, "keepcause: .: can't be read: Permission denied\n")
+
+
+def test_a_working_directory_that_can_not_be_reached_by_its_name(
+    unprivileged: Path, capsys: pytest.CaptureFixture[str], worker: str
+) -> None:
+    """Its files are read by relative names, but the program that they belong to is not."""
+    (unprivileged / "home" / "project").mkdir(parents=True)
+    os.chdir("home/project")
+    Path("worker.py").write_text(worker)
+    os.chown("..", 65534 if os.geteuid() == 0 else -1, -1)
+    Path("..").chmod(0)
+    os.seteuid(os.geteuid() or 65534)
+    for path in (".", "worker.py"):
+        assert cli.main(["check", path]) == 2
+        assert capsys.readouterr().err == f"keepcause: {path}: can't be read: Permission denied\n"
 
 
 @pytest.mark.parametrize("command", ["check", "check --output-format=json", "fix --diff", "rule --all"])

@@ -11,6 +11,7 @@ import random
 import shutil
 import struct
 import sys
+import tempfile
 import time
 import types
 from pathlib import Path
@@ -143,6 +144,20 @@ def test_what_may_not_be_read(copy: Path) -> None:
     copy.chmod(0)
     assert inspect(copy).verdict == "unreadable"
     copy.chmod(0o700)
+
+
+def test_what_lies_in_a_folder_that_may_not_be_entered() -> None:
+    user = os.geteuid()
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        (Path(name) / "closed").mkdir(mode=0)
+        os.seteuid(user or 65534)
+        try:
+            found = inspect(Path(name) / "closed" / "step-7")
+        finally:
+            os.seteuid(user)
+    assert (found.verdict, found.step) == ("unreadable", 7)
+    assert found.text.endswith("step-7 can't be read: Permission denied.")
 
 
 def test_a_newer_format(copy: Path) -> None:

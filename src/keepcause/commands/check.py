@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -87,7 +88,7 @@ def _cache_folder(named: Path | None) -> Path | None:
     """
     if named is None:
         folder = program_root(Path.cwd() / "_") / CACHE_FOLDER
-        return None if folder.is_symlink() else folder
+        return None if os.path.islink(folder) else folder
     from keepcause.cache import CacheError, check_folder  # here, as not every run needs it
 
     try:

@@ -149,7 +149,9 @@ class Tree:
 
     def _expand_one(self, path: str, excluded: Callable[[str, str], bool]) -> Iterator[tuple[str, str | Trouble]]:
         """Each file or trouble, with the file's absolute name or what else tells it from others."""
-        if os.path.isdir(path):
+        if closed := _closed(path):
+            yield path, unreadable(path, closed)
+        elif os.path.isdir(path):
             failures: list[OSError] = []
             excluding: list[str] = []
             top = os.path.abspath(path)
@@ -198,6 +200,18 @@ class Tree:
         if isinstance(listed, OSError):
             raise OSError(listed.errno, listed.strerror, folder)
         return listed
+
+
+def _closed(path: str) -> OSError | None:
+    """What may not be entered on the way to a path, by its name or by the absolute one, by which programs are read."""
+    try:
+        os.lstat(path)
+        os.lstat(os.path.abspath(path))
+    except PermissionError as error:
+        return error
+    except (OSError, ValueError):
+        pass  # whoever reads it tells what is wrong
+    return None
 
 
 def _shares_root(folder: str, exists: Callable[[str], bool]) -> bool:

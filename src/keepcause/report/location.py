@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def repository() -> Path:
     """The root of the repository around the working directory; the working directory itself where there is none."""
     here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    return next((folder for folder in (here, *here.parents) if os.path.exists(folder / ".git")), here)
 
 
 def within(root: Path, path: Path | str) -> bytes | None:

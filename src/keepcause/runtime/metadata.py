@@ -137,7 +137,11 @@ _Looked = tuple[str, str, str, "dict[str, SavedKey]", "tuple[ShardFile, ...]"]
 
 
 def _look(path: Path, size: int, items: int) -> _Looked:
-    if not os.path.lexists(path):
+    try:
+        path.lstat()
+    except PermissionError:
+        raise  # something may be there
+    except (OSError, ValueError):
         return *_nothing(path), {}, ()
     if not path.is_dir():
         return *_file(path), {}, ()
