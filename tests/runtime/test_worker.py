@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import functools
 import io
 import json
 import pickle
@@ -12,7 +13,7 @@ import threading
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from faults import MESSAGE, AbortError, broken_initializer, double, explode
@@ -30,6 +31,9 @@ from keepcause import (
 )
 from keepcause.runtime import worker
 from keepcause.runtime.worker import PROTOCOL, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
 
 
 class Queue:
@@ -211,6 +215,38 @@ def test_guard_decorates_each_run_of_a_coroutine() -> None:
         with pytest.raises(WorkerInitError, match=r"rank 2.*ZeroDivisionError"):
             asyncio.run(coroutine)
         assert [message[1] for message in queue.messages] == ["ready", "failed"]
+
+
+def generator() -> Iterator[int]:
+    explode("plain exception")
+    yield 1
+
+
+async def async_generator() -> AsyncIterator[int]:
+    yield 1
+
+
+async def coroutine() -> None:
+    explode("plain exception")
+
+
+@pytest.mark.parametrize("function", [generator, async_generator, functools.partial(generator)])
+def test_a_guard_decorates_no_generator(function: Callable[[], object]) -> None:
+    """None of it has run when the call returns, and nobody but itself knows which of its steps ends the start-up."""
+    queue = Queue()
+    with pytest.raises(TypeError, match=r"generator\b.* is a generator function.*with guard\(\.\.\.\) as"):
+        guard(2, conn=queue)(function)
+    assert not queue.messages
+    with pytest.raises(WorkerInitError, match=r"rank 2.*is a generator function") as caught:
+        init_worker_guarded(2, function, conn=queue)
+    assert type(caught.value.root) is TypeError
+    assert [message[1] for message in queue.messages] == ["failed"]
+
+
+@pytest.mark.parametrize("function", [generator, async_generator, coroutine])
+def test_no_initializer_that_a_pool_only_begins(function: Callable[[], object]) -> None:
+    with pytest.raises(TypeError, match=f"{function.__name__} would not run: .*no plain function"):
+        deferred_initializer(function)
 
 
 def test_a_guard_can_be_entered_again() -> None:

@@ -102,9 +102,10 @@ def one_line(exc: BaseException) -> str:
 class guard:  # noqa: N801 - used like contextlib's own managers
     """Turn what fails inside into a WorkerInitError, raise it, and send it over `conn` where one is given.
 
-    A context manager, and a decorator that guards each call, and each run of a coroutine. SystemExit, GeneratorExit,
-    KeyboardInterrupt and asyncio's CancelledError are reported and pass through; a WorkerInitError is completed, not
-    wrapped. After `ready` the start-up is over: errors pass through unreported.
+    A context manager, and a decorator that guards each call, and each run of a coroutine; no generator, which knows
+    alone where its start-up is over. SystemExit, GeneratorExit, KeyboardInterrupt and asyncio's CancelledError are
+    reported and pass through; a WorkerInitError is completed, not wrapped. After `ready` the start-up is over: errors
+    pass through unreported.
 
     Args:
         rank: number of this worker.
@@ -152,7 +153,12 @@ class guard:  # noqa: N801 - used like contextlib's own managers
             raise error from exc
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Return the function, each call of it under a guard like this one."""
+        """Return the function, each call of it under a guard like this one; raises TypeError for a generator's."""
+        if _is_generator(function):
+            raise TypeError(
+                f"{_named(function)} is a generator function, which does not run when it is called: "
+                "use `with guard(...) as start:` in it, and call start.ready() where the start-up is over"
+            )
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -212,6 +218,14 @@ class guard:  # noqa: N801 - used like contextlib's own managers
         )
 
 
+def _is_generator(function: Callable[..., object]) -> bool:
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+
+
+def _named(function: Callable[..., object]) -> str:
+    return getattr(function, "__qualname__", None) or repr(function)
+
+
 def _ends(exc: BaseException) -> bool:
     """Tell whether an exception ends a process, a generator or a task, which another in its place would not do."""
     tasks = sys.modules.get("asyncio.exceptions")  # importing it would take longer than all the rest
@@ -242,9 +256,15 @@ def init_worker_guarded(rank: int, fn: Callable[..., R], /, *args: Any, conn: An
     What a coroutine function returns is to be awaited; the guard is around its run.
 
     Raises:
-        WorkerInitError: `fn` raised; the error has its whole chain.
+        WorkerInitError: `fn` raised, which the error has with its whole chain; or it is a generator function.
     """
-    return guard(rank, conn=conn)(fn)(*args)
+    around = guard(rank, conn=conn)
+    try:
+        guarded = around(fn)
+    except TypeError:
+        with around:  # the parent is to be told, too
+            raise
+    return guarded(*args)
 
 
 _failure: WorkerInitError | None = None
@@ -291,7 +311,12 @@ def deferred_initializer(fn: Callable[..., object], *, rank: int | None = None) 
     For multiprocessing.Pool, ProcessPoolExecutor and loky, which otherwise start workers again for ever or say no more
     than that the pool is broken. `rank` defaults to the number in the process's name (`ForkPoolWorker-3`: 3). Pair it
     with `checked_task`, or call `raise_if_init_failed` at the start of each task.
+
+    Raises:
+        TypeError: `fn` is a coroutine or generator function, of which a pool's call would run nothing.
     """
+    if _is_generator(fn) or inspect.iscoroutinefunction(fn):
+        raise TypeError(f"{_named(fn)} would not run: a pool only calls its initializer, and this is no plain function")
     return _DeferredInitializer(fn, rank)
 
 
