@@ -10,8 +10,9 @@ _PAGE = """\
 
 keepcause reads the table `[tool.keepcause]` of the nearest `pyproject.toml` that has one: for each file the one in its
 folder, or in the first folder above. Files are not merged, and there is no `extend`. `--config FILE` names the one file
-to read, `--isolated` reads none. `keepcause check`, `keepcause fix`, `keepcause trace` and the flake8 plugin read the
-same keys; options win over them, and so do flake8's own.
+to read, `--isolated` reads none; `keepcause check --verbose` says which one counts. `keepcause check`,
+`keepcause fix`, `keepcause trace` and the flake8 plugin read the same keys; options win over them, and so do flake8's
+own.
 
 ```toml
 [tool.keepcause]

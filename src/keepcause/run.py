@@ -71,6 +71,10 @@ class Run:
             self._engines[settings] = Engine(settings, self._programs, self._given, self._tree)
         return self._engines[settings]
 
+    def configured_by(self, path: Path | str) -> Path | None:
+        """The file that says what is looked for in the one at `path`; None where the defaults count."""
+        return self._layers.file(os.path.dirname(path))
+
     def check(self, path: Path | str) -> FileReport | Trouble:
         """What is found in the file, or why it could not be checked."""
         from keepcause.lint.attempt import TookTooLong, attempt

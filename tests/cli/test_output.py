@@ -89,10 +89,32 @@ def test_verbose(project: Path, keepcause: Run, worker: str) -> None:
         "plain.py: not parsed, as nothing in it can be a finding",
         "quiet.py: left out by a comment for the whole file",
         "1 checked",
+        "3 configured by pyproject.toml",
         "1 excluded by the configuration",
         "1 left out by a comment for the whole file",
         "1 not parsed, as nothing in it can be a finding",
     ]
+
+
+def test_verbose_says_which_file_configures(project: Path, keepcause: Run, worker: str) -> None:
+    def told(*options: str | Path, **more: object) -> list[str]:
+        lines = keepcause("check", "-v", *options, **more).stderr.splitlines()
+        return [line for line in lines if " configured by " in line]
+
+    inner = project / "inner"
+    (inner / "below").mkdir(parents=True)
+    for folder in (project, inner, inner / "below"):
+        (folder / "worker.py").write_text(worker)
+    (inner / "below" / "pyproject.toml").write_text("[project]\nname = 'configures-nothing'\n")
+    assert told() == ["3 configured by no file"]
+    (inner / "pyproject.toml").write_text("[tool.keepcause]\n")
+    assert told() == ["2 configured by inner/pyproject.toml", "1 configured by no file"]
+    assert told(".", cwd=inner / "below") == [f"1 configured by {inner / 'pyproject.toml'}"]
+    assert told("--isolated") == ["3 configured by no file"]
+    assert told("--config", "inner/pyproject.toml") == ["3 configured by inner/pyproject.toml"]
+    assert told("-", cwd=inner, input=worker) == ["1 configured by pyproject.toml"]
+    (inner / "pyproject.toml").write_text("[tool.keepcause]\nper-file-ignores = { 'x.py' = ['KC1'] }\n")
+    assert told("--select", "KC1") == ["2 configured by inner/pyproject.toml", "1 configured by no file"]
 
 
 @pytest.mark.parametrize("output_format", ["full", "concise"])

@@ -29,7 +29,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-e", "--exit-zero", action="store_true", help="exit with 0 also where something is found")
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help=f"keep what was found in DIR, not {CACHE_FOLDER}")
     parser.add_argument("-n", "--no-cache", action="store_true", help="check every file anew and keep nothing")
-    parser.add_argument("-v", "--verbose", action="store_true", help="say of each file why it was not looked into")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="say which file configures, and of each why it was not looked into"
+    )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
     instead.add_argument("--show-files", action="store_true", help="list the files that would be checked instead")

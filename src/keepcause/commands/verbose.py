@@ -1,4 +1,4 @@
-"""`check --verbose`: why a file was not looked into, and how many were; imports linter, report and session."""
+"""`check --verbose`: why a file was not looked into, and what configures how many; imports linter, report, session."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ def told(this: Session, paths: Iterable[Path]) -> Iterator[FileReport]:
 
     for engine, report in this.reports_one_by_one(paths, lambda path: tell(path, _EXCLUDED)):
         tell(report.path, _fate(engine, report))
+        file = this.run.configured_by(report.path)
+        counts[f"configured by {shown_path(file) if file else 'no file'}"] += 1
         yield report
     for what, count in sorted(counts.items()):
         print(f"{count} {what}", file=sys.stderr)

@@ -30,13 +30,15 @@ class Layers:
         """`file` stands for the nearest one; `more` codes are on unless ignored. Raises ConfigError for `file`."""
         self._given = dict(given or {})
         self._more = more
+        self._files: dict[int, Path] = {}
+        """By the configuration, which is kept: where it is from."""
         self._only = self._completed(defaults()) if isolated else None
         if file is not None:
             # As in ruff, globs of a file that is named count from where it is used.
             config = load(file, Path.cwd())
             if config is None:
                 raise ConfigError(file, "has no [tool.keepcause]")
-            self._only = self._completed(config)
+            self._only = self._completed(config, file)
         self._nearest = functools.cache(self._found)
         self._settings = functools.cache(self._of_folder)
         self._shared: dict[int, Settings] = {}
@@ -48,16 +50,22 @@ class Layers:
         """What counts for the files of `folder`, the same object where one file configures all; raises ConfigError."""
         return self._only or self._nearest(os.path.abspath(folder))
 
+    def file(self, folder: Path | str) -> Path | None:
+        """The file that configures those of `folder`; None where the defaults count. Raises ConfigError."""
+        return self._files.get(id(self.at(folder)))
+
     def _found(self, folder: str) -> Config:
-        here = os.path.join(folder, "pyproject.toml")
-        if os.path.isfile(here) and (config := load(Path(here))) is not None:
-            return self._completed(config)
+        here = Path(folder, "pyproject.toml")
+        if os.path.isfile(here) and (config := load(here)) is not None:
+            return self._completed(config, here)
         above = os.path.dirname(folder)
         return self._nearest(above) if folder != above else self._completed(defaults())
 
-    def _completed(self, config: Config) -> Config:
+    def _completed(self, config: Config, file: Path | None = None) -> Config:
         config = overridden(config, self._given)
         config["extend-select"] = (*config["extend-select"], *without(self._more, config["ignore"]))
+        if file is not None:
+            self._files[id(config)] = file
         return config
 
     def settings(self, path: Path | str) -> Settings:
