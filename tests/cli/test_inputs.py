@@ -56,6 +56,14 @@ def test_stdin(check: Run, worker: str) -> None:
     assert check("-", input="# \udcff\n" + worker).returncode == 2
 
 
+def test_a_notebook_on_stdin(project: Path, keepcause: Run) -> None:
+    """Its JSON may be Python by chance, in which nothing is found."""
+    for command, output in (("check", "Nothing found in what could be checked.\n"), ("fix", "{}")):
+        done = keepcause(command, "--stdin-filename=a/b.ipynb", "-", input="{}")
+        assert (done.returncode, done.stdout) == (2, output)
+        assert done.stderr.startswith("keepcause: a/b.ipynb: is a notebook; check what `jupyter nbconvert")
+
+
 def test_stdin_is_a_file_of_its_program(project: Path, check: Run) -> None:
     (project / "start.py").write_text(START)
     assert files(check("-", input=OPENED)) == []
@@ -115,6 +123,7 @@ def test_fix_of_stdin_says_what_is_left(project: Path, keepcause: Run) -> None:
         (["-", "worker.py"], "`-` is one file's text: no other path can be named beside it; a file `-` is `./-`"),
         (["-", "-"], "`-` is one file's text"),
         (["-", "--files-from", "-"], "`-` is one file's text"),
+        (["--stdin-filename=", "-"], "--stdin-filename: . is a folder; name a file in it"),
         (["--stdin-filename=a.py", "worker.py"], "--stdin-filename says which file the text of `-` is"),
         (["--stdin-filename=a.py", "--files-from=x"], "--stdin-filename says which file the text of `-` is"),
         ([""], "a path is empty; the working directory is `.`"),

@@ -72,7 +72,10 @@ def test_show_files(project: Path, keepcause: Run, worker: str) -> None:
     (project / "old").mkdir()
     (project / "old" / "worker.py").write_text(worker)
     done = keepcause("check", "--show-files")
-    assert (done.returncode, done.stdout) == (0, "a\\nb.py\nworker.py\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "a\\nb.py\nworker.py\n", "")
+    verbose = keepcause("check", "--show-files", "--verbose")
+    assert (verbose.returncode, verbose.stdout) == (0, done.stdout)
+    assert re.fullmatch(r"old(/worker\.py)?: excluded by the configuration\n", verbose.stderr)
 
 
 def test_verbose(project: Path, keepcause: Run, worker: str) -> None:

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     this = session.Session(options, asked.given)
     _refuse_contradictions(options, this.output_format, from_stdin=asked.given is not None)
     if options.show_files:
-        return _show_files(this, asked.paths)
+        return _show_files(this, asked.paths, verbose=options.verbose)
     folder = None if options.no_cache else _cache_folder(options.cache_dir)
     if options.verbose:
         from keepcause.commands.verbose import told
@@ -100,8 +100,10 @@ def _cache_folder(named: Path | None) -> Path | None:
     return named
 
 
-def _show_files(this: session.Session, paths: Iterable[Path]) -> int:
-    for path in this.files(paths):
+def _show_files(this: session.Session, paths: Iterable[Path], *, verbose: bool) -> int:
+    if verbose:
+        from keepcause.commands.verbose import listed
+    for path in listed(this, paths) if verbose else this.files(paths):
         print(shown_path(path))
     return this.exit_code(False)
 

@@ -49,6 +49,8 @@ def inputs(options: argparse.Namespace) -> Inputs:
     if STDIN in named:
         if len(named) > 1 or listed:
             raise CommandError("`-` is one file's text: no other path can be named beside it; a file `-` is `./-`")
+        if options.stdin_filename is not None and os.path.isdir(options.stdin_filename):
+            raise CommandError(f"--stdin-filename: {options.stdin_filename} is a folder; name a file in it")
         path = options.stdin_filename or Path(STDIN)
         return Inputs((path,), {path: _stdin()})
     if options.stdin_filename is not None:

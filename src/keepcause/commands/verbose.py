@@ -42,6 +42,11 @@ def told(this: Session, paths: Iterable[Path]) -> Iterator[FileReport]:
         print(f"{count} {what}", file=sys.stderr)
 
 
+def listed(this: Session, paths: Iterable[Path]) -> Iterator[str]:
+    """Every file that would be checked; the error stream is told of each that is excluded."""
+    return this.files(paths, lambda path: print(f"{shown_path(path)}: {_EXCLUDED}", file=sys.stderr))
+
+
 def _fate(engine: Engine, report: FileReport) -> str:
     program = engine.program(report.path)
     if not looking(report.data, engine.settings, program.generators if program else frozenset()):
