@@ -52,7 +52,7 @@ keepcause check --stdin-filename service/worker.py - < worker.py
 is no Python file, by its extension or by its first line, is left out of it, and an empty list names nothing:
 
 ```sh
-git diff -z --name-only --diff-filter=d main | keepcause check --files-from -
+git diff -z --name-only --relative --diff-filter=d main | keepcause check --files-from -
 ```
 """
 

@@ -30,7 +30,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help=f"keep what was found in DIR, not {CACHE_FOLDER}")
     parser.add_argument("-n", "--no-cache", action="store_true", help="check every file anew and keep nothing")
     parser.add_argument(
-        "-v", "--verbose", action="store_true", help="say which file configures, and of each why it was not looked into"
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="say why a file was not looked into, and which pyproject.toml counts",
     )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--statistics", action="store_true", help="count the findings of each rule instead")
