@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -215,3 +216,31 @@ def test_a_rule_that_is_off_needs_its_full_code(project: Path, keepcause: Run) -
     assert not found("--ignore=KC99")
     listed = keepcause("rule", env={"PYTHONPATH": str(project / "copy")}).stdout.splitlines()
     assert listed[-1] == "KC999 every-pass (off by default)"
+
+
+@pytest.mark.parametrize(
+    ("options", "told_of"),
+    [
+        (["--select=KC4"], ["KC4"]),
+        (["--select=KC4,KC10,KC00", "--extend-select=KC309,KC20"], ["KC4"]),
+        (["--extend-select=KC40"], ["KC40"]),
+        (["--select=KC4,KC401"], []),
+        (["--select=KC4,ALL"], []),
+        (["--select=KC1", "--ignore=KC1"], []),
+        (["--select=KC202"], []),
+    ],
+)
+def test_a_beginning_that_selects_no_rule_is_told_of(
+    project: Path, keepcause: Run, options: list[str], told_of: list[str]
+) -> None:
+    """A rule that is off needs its full code; to find nothing must not look as if it had been looked for."""
+    done = keepcause("check", "--show-files", *options)
+    assert (done.returncode, done.stdout) == (0, "worker.py\n")
+    assert [re.findall("`(.*?)`", line)[0] for line in done.stderr.splitlines()] == told_of
+    assert done.stderr.count(" selects no rule: ") == len(told_of)
+
+
+def test_structured_turns_on_what_a_beginning_selects(project: Path, keepcause: Run) -> None:
+    assert "selects no rule" not in keepcause("fix", "--structured", "--select=KC4", "--diff").stderr
+    (project / "pyproject.toml").write_text("[tool.keepcause]\nextend-select = ['KC4']\n")
+    assert "selects no rule" in keepcause("fix", "--diff").stderr

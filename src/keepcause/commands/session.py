@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keepcause.commands import CLEAN, FOUND, TROUBLE, CommandError, complain, inputs
-from keepcause.config import FOR_PEOPLE, ConfigError
+from keepcause.config import FOR_PEOPLE, ConfigError, selecting_nothing
 from keepcause.config import options as config_options
 from keepcause.config.layers import Layers
 from keepcause.lint.checked import Trouble
@@ -50,6 +50,8 @@ class Session:
             self.here = layers.at(Path())
         except ConfigError as error:
             raise CommandError(str(error)) from error
+        for name in selecting_nothing(self.here):
+            complain(f"warning: `{name}` selects no rule: what begins so is off until it is selected by its full code")
         self.run = Run(layers, given)
 
     @property

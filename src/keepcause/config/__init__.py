@@ -24,6 +24,7 @@ from keepcause.config.kinds import (
 from keepcause.lint.files import SKIPPED, read
 from keepcause.lint.finding import Grade
 from keepcause.lint.options import Declared, Structured
+from keepcause.lint.rule import all_codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -283,6 +284,14 @@ def enabled(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str]:
         if (rule.on_by_default or not {rule.code, ALL}.isdisjoint(select))
         and _longest(rule.code, select) > _longest(rule.code, ignore)
     )
+
+
+def selecting_nothing(config: Config) -> list[str]:
+    """The beginnings of codes that are selected and turn on none: every rule that they mean needs its full code."""
+    named = (*config["select"], *config["extend-select"])
+    beginnings = [name for name in named if name not in ("KC", ALL, *all_codes())]
+    on = enabled(named, ()) if beginnings else ()  # not every run needs the rules
+    return [name for name in beginnings if not any(means(name, code) for code in on)]
 
 
 def _longest(code: str, named: Iterable[str]) -> int:
