@@ -67,9 +67,10 @@ class Run:
         from keepcause.lint.engine import Engine  # here, as below: what is known already needs no linter
 
         settings = self._layers.settings(path)
-        if settings not in self._engines:
-            self._engines[settings] = Engine(settings, self._programs, self._given, self._tree)
-        return self._engines[settings]
+        engine = self._engines.get(settings)
+        if engine is None:
+            engine = self._engines[settings] = Engine(settings, self._programs, self._given, self._tree)
+        return engine
 
     def configured_by(self, path: Path | str) -> Path | None:
         """The file that says what is looked for in the one at `path`; None where the defaults count."""
@@ -79,7 +80,6 @@ class Run:
         """What is found in the file, or why it could not be checked."""
         from keepcause.lint.attempt import TookTooLong, attempt
 
-        path = Path(path)
         try:
             engine = self.engine(path)
         except ConfigError as error:

@@ -28,7 +28,7 @@ class TookTooLong(Trouble):
     """A file on which work was ended: what it has made of the file's program may be half of it."""
 
 
-def attempt(path: Path, work: Callable[[], T], done: str) -> T | Trouble:
+def attempt(path: Path | str, work: Callable[[], T], done: str) -> T | Trouble:
     """What `work` gives, or why the file at `path` can't be `done`, such as `checked`."""
     try:
         with _bounded():

@@ -135,7 +135,7 @@ class Engine:
         self._given = {os.path.abspath(path): data for path, data in (given or {}).items()}
         self._tree = tree or Tree()
 
-    def check(self, path: Path) -> FileReport | Trouble:
+    def check(self, path: Path | str) -> FileReport | Trouble:
         """The findings of the file at `path`, or why it could not be checked."""
         data = self._given.get(os.path.abspath(path)) if self._given else None
         try:
@@ -143,13 +143,13 @@ class Engine:
         except OSError as error:
             return unreadable(path, error)
         try:
-            return FileReport(path, data, tuple(self.findings(path, data)))
+            return FileReport(Path(path), data, tuple(self.findings(path, data)))
         except SourceError as error:
             return Trouble(str(path), error.reason, error.line)
         except RecursionError:
             return Trouble(str(path), "nested too deeply to be checked")
 
-    def findings(self, path: Path, data: bytes) -> list[Finding]:
+    def findings(self, path: Path | str, data: bytes) -> list[Finding]:
         """The findings of a file whose bytes are `data`.
 
         Raises SourceError where they can't be read as Python and may hold a finding: else they are not parsed.
@@ -172,7 +172,7 @@ class Engine:
             source, self.settings, lambda *asked: _absolute(_evidence(linked, source, least, *asked), root), rules
         )
 
-    def _place(self, path: Path) -> tuple[Path, str]:
+    def _place(self, path: Path | str) -> tuple[Path, str]:
         """The root of the program that the file belongs to, and the file's name below it."""
         absolute = os.path.abspath(path)
         folder, name = os.path.split(absolute)
