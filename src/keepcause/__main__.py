@@ -26,6 +26,8 @@ def main() -> int:
         return cli.main(sys.argv[1:])
     except KeyboardInterrupt:
         return _INTERRUPTED
+    finally:
+        gc.freeze()  # else Python, as it ends, looks through all that there is once more
 
 
 if __name__ == "__main__":
