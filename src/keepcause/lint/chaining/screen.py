@@ -19,13 +19,9 @@ if TYPE_CHECKING:
 
     Parents = Mapping[ast.AST, ast.AST]
 
-_FROM_NONE = re.compile(rb"from(?:[\s\\(]++|#[^\r\n]*+)*+None")
+FROM_NONE = re.compile(rb"from(?:[\s\\(]++|#[^\r\n]*+)*+None")
+"""The two words, with whatever is legal between them."""
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
-
-
-def may_raise_from_none(file: Unparsed) -> bool:
-    """Whether it may hold `from None`, with whatever is legal between the two words."""
-    return _FROM_NONE.search(file.code) is not None
 
 
 def may_handle(file: Unparsed, glance: Callable[[bytes], object], test: Callable[[ast.ExceptHandler], bool]) -> bool:

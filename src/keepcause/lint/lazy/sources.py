@@ -233,6 +233,8 @@ def _is_used_up(code: bytes, start: int) -> bool:
 
 def _is_unpacked(code: bytes, start: int, at: int) -> bool:
     """Whether all that a statement assigns, to more than one name, begins at `start` and ends with the bracket `at`."""
+    if not code.endswith(b" = ", 0, start):
+        return False
     to_several = _TO_SEVERAL.search(code, max(0, start - FARTHEST), start)
     return to_several is not None and _all().match(code, at) is not None
 

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from keepcause.lint.chaining import cause
-from keepcause.lint.chaining.screen import may_raise_from_none
+from keepcause.lint.chaining.screen import FROM_NONE
 from keepcause.lint.chaining.swallowed import is_swallowed
 from keepcause.lint.rule import Rule, Where
 
@@ -84,8 +84,8 @@ class RaiseFromNone(Rule):
     nodes = (ast.Raise,)
 
     def glance(self, file: Unparsed) -> bool:
-        """A file without a handler or without `from None` has none."""
-        return file.may_handle and may_raise_from_none(file)
+        """A file without `from None` in a handler has none."""
+        return any(True for _ in file.handling(FROM_NONE.search)) and FROM_NONE.search(file.code) is not None
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:
         """Yield a finding for a `from None` inside a handler."""

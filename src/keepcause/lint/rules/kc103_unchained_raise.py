@@ -82,11 +82,7 @@ class UnchainedRaise(Rule):
     nodes = (ast.Raise,)
 
     def glance(self, file: Unparsed) -> bool:
-        """A file without a handler that raises something has none."""
-        return any(True for _ in file.handling(_RAISE.search))
-
-    def possible(self, file: Unparsed) -> bool:
-        """Nor has one without a handler that by itself seems to raise something new."""
+        """A file without a handler that by itself seems to raise something new has none."""
         return may_handle(file, _RAISE.search, _may_lose_cause)
 
     def check(self, node: ast.AST, source: Source) -> Iterator[Finding]:

@@ -85,7 +85,8 @@ def _line() -> re.Pattern[bytes]:
 
 @functools.cache
 def _foreign_word() -> re.Pattern[str]:
-    return re.compile(r"(?<![\w\x80-\U0010ffff])[0-9A-Z_a-z]*+[\x80-\U0010ffff][\w\x80-\U0010ffff]*+")
+    no_word = r"\x00-/:-@\[-^`{-\x7f"  # a class of what is not in it: one of so many characters takes long to compile
+    return re.compile(rf"(?<![^{no_word}])[0-9A-Z_a-z]*+[^\x00-\x7f][^{no_word}]*+")
 
 
 _UNMATCHED = frozenset(b"%c" % character for character in b"\"'()[]{}\\")
