@@ -277,6 +277,7 @@ def test_an_attribute_counts_where_its_name_is_spelled_out() -> None:
 @pytest.mark.parametrize(
     ("code", "text"),
     [
+        ("KC101", "try:\n    a()\nexcept ValueError as e:\n    b(e)\nraise X() from None"),
         ("KC102", "def f(e): return e.__cause__ == None or getattr(e, '__context__', None)"),
         ("KC103", "raise X()"),
         ("KC103", "try:\n    a()\nexcept ValueError:\n    raise\nraise X()"),
@@ -287,6 +288,10 @@ def test_an_attribute_counts_where_its_name_is_spelled_out() -> None:
         ("KC104", "# except for this, Exception\ndef f(): pass"),
         ("KC104", "try:\n    a()\nexcept Exception:\n    pass"),
         ("KC104", "def f():\n    try:\n        a()\n    except Exception:\n        raise X()"),
+        (
+            "KC104",
+            "def f():\n    try:\n        a()\n    except Exception as e:\n        b()\n        raise e  # no exit",
+        ),
         ("KC104", "def f():\n    try:\n        a()\n    except Exception:\n        pass\n    return b"),
         (
             "KC104",

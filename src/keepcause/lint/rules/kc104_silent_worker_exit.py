@@ -198,8 +198,8 @@ def _cleans_up(statement: ast.stmt) -> bool:
 
 def _end(node: ast.ExceptHandler, exits: Exits) -> str:
     """How the handler ends the worker or, if nothing comes behind it, its function; empty where it does not."""
-    raises = (inner for inner in own_nodes(node) if isinstance(inner, ast.Raise))
-    if any(raised.exc is None or not exits(maker(raised.exc)) for raised in raises):
+    raises = (inner.exc for inner in own_nodes(node) if isinstance(inner, ast.Raise))
+    if any(raised is None or _is_caught(raised, node) or not exits(maker(raised)) for raised in raises):
         return ""
     match next((statement for statement in reversed(node.body) if not _is_constant(statement)), node.body[-1]):
         case ast.Raise():
@@ -211,6 +211,11 @@ def _end(node: ast.ExceptHandler, exits: Exits) -> str:
         case ast.Return() | ast.Continue() | ast.Break():
             return ""
     return _ENDS_THE_FUNCTION
+
+
+def _is_caught(raised: ast.expr, node: ast.ExceptHandler) -> bool:
+    """Whether it is called as what the handler caught."""
+    return isinstance(raised, ast.Name) and raised.id == node.name
 
 
 def _is_constant(statement: ast.stmt) -> bool:
