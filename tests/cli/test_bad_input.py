@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Run = Callable[..., subprocess.CompletedProcess[str]]
 
-HIDDEN = "def init_worker(): raise X from None  # except\n"
+HIDDEN = "def init_worker():\n try: f()\n except X: raise Y from None\n"
 """What may be found in a file, as far as a look at its bytes tells."""
 
 
@@ -51,7 +51,7 @@ def troubles(done: subprocess.CompletedProcess[str]) -> list[str]:
         (b"# coding: klingon\n" + HIDDEN.encode(), "1: unknown encoding: klingon"),
         (b"# coding: hex\n" + HIDDEN.encode(), "1: can't be decoded as hex: "),
         (b"\xef\xbb\xbf# coding: latin-1\n" + HIDDEN.encode(), "1: encoding problem: utf-8"),
-        (HIDDEN.encode() + b"# \0\n", "2: holds a NUL character"),
+        (HIDDEN.encode() + b"# \0\n", "4: holds a NUL character"),
         (b"x = '\xed\xa0\x80'\n" + HIDDEN.encode(), "1: not valid utf-8: invalid continuation byte at byte 5"),
         (("\ufeff" + HIDDEN).encode("utf-16-le"), "1: "),
         (b"x = " + b"(" * 300 + b")" * 300 + b"\n" + HIDDEN.encode(), "1: too many nested parentheses"),
