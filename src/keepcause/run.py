@@ -107,7 +107,7 @@ class Run:
         unknown = [path for path in files if self._absolute(path) not in known]
         linked = set[str]().union(*(history.linked for history in histories))
         of = {path: history for history in histories for path in history.files}
-        for path, (result, used) in zip(unknown, self._results(unknown, linked), strict=True):
+        for path, (result, used) in zip(unknown, self._results(unknown, linked, noting=bool(histories)), strict=True):
             absolute = self._absolute(path)
             known[absolute] = result
             if absolute in of:
@@ -122,8 +122,13 @@ class Run:
                     trouble = replace(trouble, path=path)
                 yield trouble or _report(Path(path), findings)
 
-    def _results(self, files: Sequence[str], linked: Collection[str]) -> Iterator[tuple[Result | None, Used | None]]:
-        """What is found in each of `files`, of which `linked` are known to need more of their programs than others."""
+    def _results(
+        self, files: Sequence[str], linked: Collection[str], *, noting: bool
+    ) -> Iterator[tuple[Result | None, Used | None]]:
+        """What is found in each of `files`, of which `linked` are known to need more of their programs than others.
+
+        What each has used of its program is wanted where `noting`.
+        """
         from keepcause import parallel
 
         count = parallel.processes(len(files) + _LINKED * len(linked))
@@ -134,7 +139,7 @@ class Run:
 
         def check(path: str) -> tuple[Result | None, Used | None] | None:
             result = self.check(path)
-            used = self._used(path)
+            used = self._used(path) if noting else None
             if isinstance(result, Trouble):
                 return ((), result), used
             found = (result.findings, None) if result.findings else None
