@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import os
 import platform
 import shutil
@@ -24,7 +25,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENTS = {
@@ -42,8 +43,9 @@ COPIES = (1, 2, 4, 8)
 MOST_MEGABYTES = 300
 PARSE = "import ast, pathlib, sys\nfor path in pathlib.Path(sys.argv[1]).rglob('*.py'): ast.parse(path.read_bytes())"
 
-ALONE, FULL, COLD, WARM = (
-    f"keepcause check{how}" for how in (" --single-file --no-cache", " --no-cache", ", empty cache", ", full cache")
+ALONE, FULL, COLD, WARM, EDITED = (
+    f"keepcause check{how}"
+    for how in (" --single-file --no-cache", " --no-cache", ", empty cache", ", full cache", ", one file changed")
 )
 RUFF, RUFF_COLD, RUFF_WARM = (f"ruff B904{how}" for how in (" --no-cache", ", empty cache", ", full cache"))
 VERSION, START, PARSED = "keepcause --version", "python -c pass", "ast.parse of all files"
@@ -56,6 +58,7 @@ PAIRS = (
     (COLD, RUFF_COLD, "", 0),
     (WARM, RUFF_WARM, "", 0),
     (WARM, START, "more", 0.2),
+    (EDITED, FULL, "", 0),
     (VERSION, START, "", 0),
     (ALONE, PARSED, "", 0),
     (WITH_KEEPCAUSE, FLAKE8, "CPU", 1.02),
@@ -67,10 +70,11 @@ PAIRS = (
 
 @dataclass(frozen=True)
 class Command:
-    """A command, and the folder of a cache that is removed before it runs."""
+    """A command, and what happens before it runs: a cache's folder is removed, the next of some files gets a line."""
 
     arguments: Sequence[object]
     emptied: Path | None = None
+    edited: Iterator[Path] | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,9 @@ def run(command: Command) -> Cost:
     """Run the command to its end; ends all where it fails. That it finds something is no failure."""
     if command.emptied:
         shutil.rmtree(command.emptied, ignore_errors=True)
+    if command.edited:
+        with next(command.edited).open("ab") as file:
+            file.write(b"\n# one more line\n")
     arguments = [str(argument) for argument in command.arguments]
     with tempfile.TemporaryFile() as errors:
         start = time.perf_counter()
@@ -145,10 +152,11 @@ def commands(tree: Path, files: Sequence[Path], folder: Path) -> dict[str, Comma
     check = (keepcause, "check", "--isolated")
     ruff = (places["plain"] / "ruff", "check", "--isolated", "--select", "B904")
     flake8 = ("-m", "flake8", "--isolated", "-j1", *files)
-    caches = [("--cache-dir", folder / name) for name in ("cold", "warm", "ruff-cold", "ruff-warm")]
+    caches = [("--cache-dir", folder / name) for name in ("cold", "warm", "ruff-cold", "ruff-warm", "edited")]
     copies = [folder / "copies" / str(number) for number in range(max(COPIES))]
     for copy in copies:
         shutil.copytree(tree, copy / tree.name, ignore=shutil.ignore_patterns("__pycache__"))
+    edited = sorted(copies[-1].rglob("*.py"))
     return {
         START: Command((python, "-c", "pass")),
         VERSION: Command((keepcause, "--version")),
@@ -159,6 +167,7 @@ def commands(tree: Path, files: Sequence[Path], folder: Path) -> dict[str, Comma
         RUFF_COLD: Command((*ruff, *caches[2], tree), emptied=folder / "ruff-cold"),
         WARM: Command((*check, *caches[1], tree)),
         RUFF_WARM: Command((*ruff, *caches[3], tree)),
+        EDITED: Command((*check, *caches[4], copies[-1]), edited=itertools.cycle(edited[:: len(edited) // 10])),
         PARSED: Command((python, "-W", "ignore", "-c", PARSE, tree)),
         FLAKE8: Command((places["plain"] / "python", *flake8)),
         WITH_KEEPCAUSE: Command((python, *flake8)),
@@ -172,7 +181,7 @@ def take_turns(measured: Mapping[str, Command], rounds: int) -> dict[str, list[C
 
     A round goes there and back, so that a machine that becomes slower or quicker meanwhile does so for all.
     """
-    for name in (FULL, WARM, RUFF_WARM):  # so that files and caches are where they will be
+    for name in (FULL, WARM, RUFF_WARM, EDITED):  # so that files and caches are where they will be
         run(measured[name])
     costs: dict[str, list[Cost]] = {name: [] for name in measured}
     order = list(measured)
