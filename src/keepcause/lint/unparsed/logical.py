@@ -72,23 +72,18 @@ TOKENS = rb"|".join((_brackets(_DEEPEST), STRING, _COMMENT, _CONTINUATION))
 _NOTHING = rb"(?:[ \t\f]*+(?:(?:[rRbBuU]{0,2}(?=[\"'])(?:%s)[ \t\f]*+)?+(?:%s)?+)[\r\n]++)*+" % (STRING, _COMMENT)
 
 
-# What takes long to compile, and few files need.
-
-
 @functools.cache
 def _line() -> re.Pattern[bytes]:
-    """A logical line, without what comes before it, or what is unmatched; all behind that is passed over."""
+    """A logical line, without what comes before it, or what is unmatched; all behind that is passed over.
+
+    It takes long to compile, and few files need it.
+    """
     code = rb"((?:[^\"'#()\[\]{}\\\r\n]++|" + TOKENS + rb")*+(?=[\r\n]|\Z)|[\"'()\[\]{}\\])"
     before_unmatched = rb"[^\"'()\[\]{}\\\r\n]++"
     return re.compile(_NOTHING + rb"(?:%s(?:(?=[\r\n]|\Z)|.*+)|%s)" % (code, before_unmatched), re.DOTALL)
 
 
-@functools.cache
-def _foreign_word() -> re.Pattern[str]:
-    no_word = r"\x00-/:-@\[-^`{-\x7f"  # a class of what is not in it: one of so many characters takes long to compile
-    return re.compile(rf"(?<![^{no_word}])[0-9A-Z_a-z]*+[^\x00-\x7f][^{no_word}]*+")
-
-
+_FOREIGN_WORD = re.compile(r"(?<!\w)(?<![^\0-\x7f])\w*+(?:[^\0-\x7f]++\w*+)++", re.ASCII)
 _UNMATCHED = frozenset(b"%c" % character for character in b"\"'()[]{}\\")
 _INDENTED = re.compile(rb"\0([ \t\f]*+)")
 _CONTINUED = re.compile(rb"\0[ \t\f]*+\\")
@@ -109,7 +104,7 @@ def normalized(data: bytes) -> bytes | None:
     foreign = set(data.translate(None, _ASCII).decode())
     if not any(f"a{character}".isidentifier() for character in foreign):
         return data
-    return data if unicodedata.is_normalized("NFKC", text) else _foreign_word().sub(_as_compared, text).encode()
+    return data if unicodedata.is_normalized("NFKC", text) else _FOREIGN_WORD.sub(_as_compared, text).encode()
 
 
 def _second_line_end(data: bytes) -> int:
