@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import gc
+import weakref
 
 import pytest
 
+from keepcause.lint.engine import Settings, lint_single_file
 from keepcause.lint.finding import Span
 from keepcause.lint.source import Source, SourceError, decode, follow
 
@@ -77,3 +80,25 @@ def test_paths_lead_back() -> None:
     for node in ast.walk(statement):
         if not isinstance(node, ast.expr_context) and node is not statement:
             assert follow(statement, source.path_to(node, statement)) is node
+
+
+def test_what_is_kept_of_a_source_goes_with_it() -> None:
+    """A tree that outlived its file would be gone through by each garbage collection."""
+    code = b"""
+class LostError(Exception):
+    def __init__(self, rank, path):
+        super().__init__(f"{rank}: {path}")
+
+class Loader:
+    def check(self, wanted):
+        self.missing = (name for name in wanted)
+        names = map (str, wanted)
+        raise LostError(0, f"{self.missing} {names}")
+"""
+    source = Source(code)
+    settings = Settings(frozenset({"KC201", "KC309"}), single_file=True)
+    assert {finding.code for finding in lint_single_file(source, settings)} == settings.codes
+    gone = weakref.ref(source)
+    del source
+    gc.collect()
+    assert gone() is None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tokenize
 import warnings
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
 
 from keepcause.lint.finding import Span
 from keepcause.lint.options import Structured
@@ -15,6 +16,9 @@ from keepcause.lint.scope import Scopes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+Ts = TypeVarTuple("Ts")
+T = TypeVar("T")
 
 NEWLINE = re.compile(r"\r\n|\r|\n")
 NEWLINE_BYTES = re.compile(rb"\r\n|\r|\n")
@@ -109,6 +113,11 @@ class Source:
         """Offset in `text` of each line's first character; the first line's is at index 0."""
         return [0, *(match.end() for match in NEWLINE.finditer(self.text))]
 
+    @cached_property
+    def kept(self) -> dict[object, Any]:
+        """What functions that are `asked_once` have said of it."""
+        return {}
+
     @property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """Every node but the module -> the node that holds it."""
@@ -175,6 +184,20 @@ class Source:
         if text.isascii():
             return byte_column
         return len(text.encode("utf-8", "surrogatepass")[:byte_column].decode("utf-8", "surrogatepass"))
+
+
+def asked_once(function: Callable[[Source, *Ts], T]) -> Callable[[Source, *Ts], T]:
+    """`function`, which is asked but once of each source: its answer is kept with the source, and goes with it."""
+
+    @functools.wraps(function)
+    def asked(source: Source, *arguments: *Ts) -> T:
+        key = function, *arguments
+        if key not in source.kept:
+            source.kept[key] = function(source, *arguments)
+        answer: T = source.kept[key]
+        return answer
+
+    return asked
 
 
 def follow(top: ast.AST, path: tuple[str | int, ...]) -> ast.AST:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -335,9 +334,3 @@ class _Builder:
             if isinstance(part, _MAY_RAISE):
                 self._emit(What.ACT, part)
             pending += list(ast.iter_child_nodes(part))[::-1]
-
-
-@functools.lru_cache(maxsize=64)
-def flow_of(scope: Scope, scopes: Scopes) -> Flow:
-    """The flow of a module's, class's or function's own body."""
-    return Flow(scope, scopes)

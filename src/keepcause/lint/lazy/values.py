@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from keepcause.lint.binding import ComprehensionNode, Kind
 from keepcause.lint.lazy import sources
-from keepcause.lint.lazy.flow import flow_of
+from keepcause.lint.lazy.flow import Flow
+from keepcause.lint.source import asked_once
 from keepcause.lint.syntax import Function, last_name, own_nodes, yields
 from keepcause.lint.unparsed.logical import normalized
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from keepcause.lint.binding import Binding, Scope
     from keepcause.lint.lazy.events import Event
-    from keepcause.lint.lazy.flow import Flow
     from keepcause.lint.source import Source
 
 BUILTINS = frozenset(f"builtins.{name}" for name in sources.BUILTINS)
@@ -156,7 +155,7 @@ def _stands_apart(name: str, source: Source) -> bool:
     return plain is not None and re.search(apart, plain) is not None
 
 
-@functools.lru_cache(maxsize=1)
+@asked_once
 def _plain(source: Source) -> bytes | None:
     return normalized(source.data)
 
@@ -191,7 +190,7 @@ def _result(function: Function, source: Source, seen: frozenset[ast.AST]) -> Laz
     if not all(value is not None and _may_be_lazy(value) for value in returns):
         return None
     found = _agreed(returns, source, seen | {function})
-    if found is None or flow_of(source.scopes.inside[function], source.scopes).falls_through:
+    if found is None or _flow(source, source.scopes.inside[function]).falls_through:
         return None
     return replace(found, what=f"{found.what} that `{function.name}` returns")
 
@@ -220,8 +219,14 @@ def events_of(name: ast.Name, source: Source) -> tuple[Flow, list[Event]]:
     inner = source.scopes.of[name]
     while inner is not scope and inner.parent is not None and isinstance(inner.node, ComprehensionNode):
         inner = inner.parent
-    flow = flow_of(inner, source.scopes)
+    flow = _flow(source, inner)
     return flow, flow.events.get(name, []) if inner is scope else []
+
+
+@asked_once
+def _flow(source: Source, scope: Scope) -> Flow:
+    """The flow of a module's, class's or function's own body."""
+    return Flow(scope, source.scopes)
 
 
 def is_read_once(name: ast.Name, source: Source) -> bool:
@@ -273,7 +278,7 @@ def attribute_values(node: ast.Attribute, source: Source) -> list[ast.expr | Non
     return found
 
 
-@functools.lru_cache(maxsize=8)
+@asked_once
 def _attribute_stores(source: Source) -> dict[str, list[ast.Attribute]]:
     """Every place of the file that sets or deletes an attribute, by its name."""
     found: dict[str, list[ast.Attribute]] = {}

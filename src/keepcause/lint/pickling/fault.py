@@ -7,11 +7,11 @@ for what the file shows, and none is given where a base class is not in it.
 from __future__ import annotations
 
 import ast
-import functools
 from typing import TYPE_CHECKING
 
 from keepcause.lint.pickling import construct
 from keepcause.lint.pickling.construct import Count, Lineage, Signature
+from keepcause.lint.source import asked_once
 from keepcause.lint.syntax import Function, yields
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def fault(node: ast.ClassDef, source: Source) -> str:
     )
 
 
-@functools.lru_cache(maxsize=1)
+@asked_once
 def _with_reducer(source: Source) -> frozenset[str]:
     """What `copyreg.pickle` is called for."""
     return frozenset(
