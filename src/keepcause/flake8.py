@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -28,8 +27,8 @@ _KEYS = tuple(key for key in KEYS if key.flake8)
 class Plugin:
     """Reports what one file alone proves; `keepcause check` links the whole program."""
 
-    _layers: ClassVar[Layers] = Layers()
-    _noqa: ClassVar[bool] = True
+    _layers: ClassVar[Layers]
+    _noqa: ClassVar[bool]
 
     def __init__(self, tree: ast.Module, filename: str, lines: list[str]) -> None:
         self._tree = tree
@@ -50,37 +49,29 @@ class Plugin:
         """
         named = [*(options.select or ()), *(options.extend_select or ()), *(options.enable_extensions or ())]
         codes = tuple(code for code in all_codes() if code in named)
-        cls._layers = Layers({"extend-select": codes, **_given(options)})
+        cls._layers = Layers({"extend-select": codes, "single-file": True, **_given(options)})
         cls._noqa = not options.disable_noqa
 
     def run(self) -> Iterator[tuple[int, int, str, type[Plugin]]]:
         """Line (from 1), column (from 0), text and this class, for each finding."""
         text = "".join(self._lines)
-        data = text.encode("utf-8", "surrogatepass")
-        absolute = os.path.abspath(self._filename)
-        settings = self._settings(absolute)
-        rules = looking(data, settings)
+        settings = self._settings()
+        rules = looking(text.encode("utf-8", "surrogatepass"), settings)
         if not rules:
             return
-        path = Path(absolute)
+        path = Path(os.path.abspath(self._filename))
         if self._layers.leaves_out(path):
             return
         name = path.relative_to(program_root(path)).as_posix()
         for finding in lint_single_file(Source.decoded(text, self._tree, name), settings, rules):
             yield finding.span.line, finding.span.column, f"{finding.code} {finding.message}", type(self)
 
-    def _settings(self, path: str) -> Settings:
+    def _settings(self) -> Settings:
         try:
-            settings = self._layers.settings(path)
+            settings = self._layers.settings(self._filename)
         except ConfigError as error:
             raise _stop(str(error)) from error
-        return _alone(settings, self._noqa)
-
-
-@functools.cache
-def _alone(settings: Settings, noqa: bool) -> Settings:
-    """One object for equal settings, as it finds the rules that are on but once."""
-    return replace(settings, single_file=True, noqa=noqa)
+        return settings if self._noqa else replace(settings, noqa=False)
 
 
 def _given(options: argparse.Namespace) -> Config:
