@@ -11,7 +11,7 @@ from keepcause.config import KEYS, Config, ConfigError
 from keepcause.config.layers import Layers
 from keepcause.lint.engine import lint_single_file, looking
 from keepcause.lint.files import program_root
-from keepcause.lint.rule import all_codes
+from keepcause.lint.rule import all_rules
 from keepcause.lint.source import Source
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class Plugin:
         Only codes that flake8's own options name in full turn on rules that are off by default.
         """
         named = [*(options.select or ()), *(options.extend_select or ()), *(options.enable_extensions or ())]
-        codes = tuple(code for code in all_codes() if code in named)
+        # The rules are loaded here, once: flake8's processes, which it forks later, would each load them.
+        codes = tuple(rule.code for rule in all_rules() if rule.code in named)
         cls._layers = Layers({"extend-select": codes, "single-file": True, **_given(options)})
         cls._noqa = not options.disable_noqa
 
