@@ -247,6 +247,18 @@ def test_what_could_not_be_read_is_read_again(project: Path, monkeypatch: pytest
     assert isinstance(report, FileReport)
 
 
+def test_what_lies_above_the_target_of_a_link_counts(
+    project: Path, checked: Callable[..., tuple[list[str], int]]
+) -> None:
+    """`link/../helper.py` is another file than the `helper.py` beside `link`."""
+    (project.parent / "elsewhere" / "inner").mkdir(parents=True)
+    (project / "link").symlink_to(project.parent / "elsewhere" / "inner")
+    write(project.parent / "elsewhere" / "helper.py", HELPER)
+    assert checked(["link/../helper.py"])[0] == ["KC101"]
+    write(project.parent / "elsewhere" / "helper.py", HELPER.replace("from None", "from Nope"))
+    assert checked(["link/../helper.py"])[0] == []
+
+
 def test_other_options_are_another_check(checked: Callable[..., tuple[list[str], int]]) -> None:
     checked()
     assert checked(select=("KC103",)) == ([], 3)

@@ -171,7 +171,8 @@ class Run:
         asked: dict[tuple[int, Path], dict[str, str]] = {}
         configs: dict[int, Config] = {}
         try:
-            for folder, inside in itertools.groupby(map(self._absolute, files), os.path.dirname):
+            absolute = map(self._absolute, filter(_is_plain, files))
+            for folder, inside in itertools.groupby(absolute, os.path.dirname):
                 config = self._layers.at(folder)
                 configs[id(config)] = config
                 root = self._tree.root(folder)
@@ -200,6 +201,11 @@ class Run:
             return None
         used = program.used() if program else None
         return used if used and any(used) else None
+
+
+def _is_plain(path: str) -> bool:
+    """Whether the path is of the file that its text says: `..` behind a link leads elsewhere."""
+    return ".." not in itertools.dropwhile("..".__eq__, path.split("/"))
 
 
 def _report(path: Path, findings: tuple[Finding, ...]) -> FileReport | Trouble:
