@@ -135,6 +135,14 @@ def test_only_what_a_change_reaches_is_checked_again(
     assert checked() == (found, 6)
 
 
+def test_names_are_kept_as_they_are(project: Path, checked: Callable[[], tuple[list[str], int]]) -> None:
+    """What looks like a generator function in a text may have a blank in its name."""
+    write(project / "worker.py", f'"""\ndef a\u3000b():\n    yield\n"""\n{WORKER}')
+    assert checked() == (["KC101"], 3)
+    write(project / "other.py", "x = 2\n")
+    assert checked() == (["KC101"], 1)
+
+
 def test_files_that_are_asked_for_by_turns_share_what_is_known(
     project: Path, checked: Callable[..., tuple[list[str], int]]
 ) -> None:

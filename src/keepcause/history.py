@@ -87,7 +87,7 @@ def _plain(entries: Mapping[str, Entry], uses: Mapping[str, Used]) -> object:
         path: (
             b" ".join(entry.imports).decode("ascii"),
             [(name.decode("ascii"), b" ".join(bases).decode("ascii")) for name, bases in entry.classes],
-            " ".join(entry.generators),
+            list(entry.generators),
             entry.has_actors,
         )
         for path, entry in entries.items()
@@ -105,7 +105,7 @@ def _read(kept: Any) -> tuple[dict[str, Entry], dict[str, Used]]:
         path: Entry(
             tuple(imports.encode("ascii").split()),
             tuple((name.encode("ascii"), tuple(bases.encode("ascii").split())) for name, bases in classes),
-            frozenset(generators.split()),
+            frozenset(generators),
             has_actors,
         )
         for path, (imports, classes, generators, has_actors) in files.items()
