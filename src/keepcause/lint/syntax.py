@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Node = TypeVar("Node", bound=ast.AST)
@@ -39,8 +39,13 @@ def block(around: ast.AST, statement: Node) -> list[Node]:
 
 def own_nodes(holder: ast.ExceptHandler | Function, *but: type[ast.AST]) -> Iterator[ast.AST]:
     """What a handler or function itself runs, leaving out what nodes of the types `but` hold."""
+    return run_nodes(holder.body, *but)
+
+
+def run_nodes(statements: Iterable[ast.stmt], *but: type[ast.AST]) -> Iterator[ast.AST]:
+    """What the statements themselves run, leaving out what nodes of the types `but` hold."""
     closed = (*SCOPES, *but)
-    pending: list[ast.AST] = list(holder.body)
+    pending: list[ast.AST] = list(statements)
     while pending:
         node = pending.pop()
         yield node

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from keepcause.lint.syntax import EXITS, block, last_name, short
+from keepcause.lint.syntax import EXITS, block, last_name, run_nodes, short
 from keepcause.lint.unparsed.logical import BETWEEN, NEXT_NAME, NO_WORD
 from keepcause.lint.unparsed.surroundings import (
     FARTHEST,
@@ -272,7 +272,7 @@ def _is_child_test(test: ast.expr) -> bool:
 
 
 def _called(body: list[ast.stmt], references: References) -> tuple[str, ...]:
-    calls = (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Call))
+    calls = (node for node in run_nodes(body) if isinstance(node, ast.Call))
     return tuple(dict.fromkeys(reference for call in calls for reference in references(call.func)))
 
 
