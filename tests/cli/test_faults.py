@@ -89,6 +89,31 @@ def test_a_fault_of_ours(
     assert cli.main(["check", *OPTIONS, "bad.py", "worker.py"]) == 1, "it is looked at anew"
 
 
+def test_a_fault_over_another_file_is_told_to_each_that_asks_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second was told that nothing is started there, and its finding went without a word."""
+    hides = "try:\n        f()\n    except OSError:\n        raise ValueError() from None\n"
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.py").write_text(f"def {name}():\n    {hides}")
+    (tmp_path / "start.py").write_text(
+        "from multiprocessing import Process\n\nimport one, two\n\nProcess(target=one.one)\nProcess(target=two.two)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["check", *OPTIONS]) == 1
+    assert capsys.readouterr().out.count("KC101") == 2
+
+    def broken(*asked: object) -> Iterator[object]:
+        raise KeyError("what was not thought of")
+
+    monkeypatch.setattr("keepcause.lint.evidence.launch.recognise", broken)
+    assert cli.main(["check", *OPTIONS, "--no-cache"]) == 2
+    assert re.findall("(?m)^keepcause: (.*): can't be checked because of a fault", capsys.readouterr().err) == [
+        "one.py",
+        "two.py",
+    ]
+
+
 def test_a_fault_of_ours_while_repairing(
     two: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], worker: str
 ) -> None:

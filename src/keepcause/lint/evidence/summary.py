@@ -9,7 +9,7 @@ import itertools
 import re
 import tokenize
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from keepcause.lint import syntax
 from keepcause.lint.binding import Kind
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     Assigned = Callable[[str, str], tuple[str, ...]]
     """The qualified name of a class and the name of an attribute -> what its methods assign to that."""
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 _MARK = re.compile(r"#\s*keepcause:\s*(?P<mark>(?:not-)?worker-init)\b")
 _ACTOR_CALL = re.compile(r"(?:\.options\(\))?\.remote(?=\(\)|$)")
@@ -159,39 +162,26 @@ class Summary:
 
     def body(self, line: int) -> Body:
         """What the function whose `def` is at `line` does."""
-        if line not in self._bodies:
-            self._bodies[line] = Body()
-            with _unless_too_deep():
-                self._bodies[line] = self._tree([line]).body(line, self.assigned)
-        return self._bodies[line]
+        return _once(self._bodies, line, Body(), lambda: self._tree([line]).body(line, self.assigned))
 
     def assigned(self, qualname: str, name: str) -> tuple[str, ...]:
         """What the class `qualname` and its methods assign to the attribute `name` of an instance."""
-        key = (qualname, name)
-        if key not in self._assigned:
-            self._assigned[key] = ()
-            reader = self._tree(self._tree().lines_with(name))
-            with _unless_too_deep():
-                values = tuple(dict.fromkeys(reader.assigned(qualname, name)))
-                self._assigned[key] = values if len(values) <= _MOST_VALUES else ()
-        return self._assigned[key]
+
+        def find() -> tuple[str, ...]:
+            values = _distinct(self._tree(self._tree().lines_with(name)).assigned(qualname, name))
+            return values if len(values) <= _MOST_VALUES else ()
+
+        return _once(self._assigned, (qualname, name), (), find)
 
     def declared(self, line: int, name: str) -> tuple[str, ...]:
         """What `name` stands for in the body of the class at `line`."""
-        key = (line, name)
-        if key not in self._declared:
-            self._declared[key] = ()  # what is made of itself means nothing
-            with _unless_too_deep():
-                self._declared[key] = tuple(dict.fromkeys(self._tree([line]).declared(line, name, self.assigned)))
-        return self._declared[key]
+        return _once(
+            self._declared, (line, name), (), lambda: _distinct(self._tree([line]).declared(line, name, self.assigned))
+        )
 
     def meaning(self, name: str) -> tuple[str, ...]:
         """What the module-level name `name` stands for; empty where the file does not say."""
-        if name not in self._meanings:
-            self._meanings[name] = ()
-            with _unless_too_deep():
-                self._meanings[name] = tuple(dict.fromkeys(self._tree().meaning(name, self.assigned)))
-        return self._meanings[name]
+        return _once(self._meanings, name, (), lambda: _distinct(self._tree().meaning(name, self.assigned)))
 
     def _tree(self, lines: Sequence[int] = ()) -> _Reader:
         """The file's tree, in which every function around one of `lines` has been walked."""
@@ -215,9 +205,21 @@ class Summary:
                 self._functions_called.setdefault(found.qualname, []).append(found)
 
 
-def _unless_too_deep() -> contextlib.AbstractContextManager[None]:
-    """Code that is nested too deeply to be followed says nothing."""
-    return contextlib.suppress(RecursionError)
+def _distinct(references: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(references))
+
+
+def _once(known: dict[Key, Value], key: Key, nothing: Value, find: Callable[[], Value]) -> Value:
+    """What `find` gives, asked once; `nothing` in what is made of itself or nested too deeply to be followed."""
+    if key not in known:
+        known[key] = nothing
+        try:
+            with contextlib.suppress(RecursionError):
+                known[key] = find()
+        except BaseException:
+            del known[key]  # else there would be nothing for whoever asks next
+            raise
+    return known[key]
 
 
 class _Reader:
