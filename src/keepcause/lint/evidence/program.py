@@ -116,15 +116,16 @@ class Program:
         """The files, by path, that may do that to what is called by one of `names`; see `Question`."""
         question = Question(verb, tuple(names), tuple(words), path)
         if question not in self._answers:
-            self._answers[question] = self.answer(question, self._concerned(question))
+            self._answers[question] = [
+                file for file in sorted(self._concerned(question)) if question.is_answered_by(self._file(file))
+            ]
         self._questions.add(question)
         self._read.update(self._answers[question])
         return self._answers[question]
 
-    def answer(self, question: Question, files: Iterable[str]) -> list[str]:
-        """Those of `files`, by path, that it asks for."""
-        concerned = self._concerned(question).intersection(files)
-        return [path for path in sorted(concerned) if question.is_answered_by(self._file(path))]
+    def has_answer(self, question: Question, files: Iterable[str]) -> bool:
+        """Whether one of `files`, by path, is among those that it asks for."""
+        return any(question.is_answered_by(self._file(path)) for path in self._concerned(question).intersection(files))
 
     def _concerned(self, question: Question) -> set[str]:
         if question.verb == "may_call_actor":

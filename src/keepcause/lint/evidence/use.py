@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from keepcause.lint.evidence.index import Index
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping, Set
 
     from keepcause.lint.evidence.index import Entry
     from keepcause.lint.evidence.mentions import Question
@@ -26,7 +26,7 @@ class Used(NamedTuple):
 
 
 def reached(
-    uses: Mapping[str, Used], program: Program, changed: Collection[str], before: Mapping[str, Entry]
+    uses: Mapping[str, Used], program: Program, changed: Set[str], before: Mapping[str, Entry]
 ) -> set[str] | None:
     """The files whose checks, by what each has used, may find something else since files have `changed`.
 
@@ -36,13 +36,9 @@ def reached(
     if index.generators != old.generators:  # each check asks for these
         return None
     questions = {question for used in uses.values() for question in used.questions}
-    answered = {question for question in questions if program.answer(question, changed)}
+    answered = {question for question in questions if program.has_answer(question, changed)}
     bases = {base for used in uses.values() for base in used.bases}
     regrown = {base for base in bases if index.derived(base) != old.derived(base)}
     return {
-        path
-        for path, used in uses.items()
-        if not (
-            used.files.isdisjoint(changed) and used.questions.isdisjoint(answered) and used.bases.isdisjoint(regrown)
-        )
+        path for path, used in uses.items() if used.files & changed or used.questions & answered or used.bases & regrown
     }
