@@ -123,8 +123,8 @@ class Record:
         return json.loads(self._program)
 
     def keep_program(self, value: object) -> None:
-        """Keep something, which JSON can tell, of the program beside its files."""
-        self._program = json.dumps(value).encode("ascii")
+        """Keep something, which JSON can tell with lists for sets, of the program beside its files."""
+        self._program = json.dumps(value, default=list).encode("ascii")
 
     def store(self) -> None:
         """Keep what was found, unless files were changed meanwhile. Nothing happens in a read-only folder."""

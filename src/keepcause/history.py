@@ -50,7 +50,7 @@ class History:
         """Keep all of it, if it is more than was known, for later checks."""
         if self._record.is_outdated:
             if self._program:
-                self._record.keep_program(_plain(self._program.index.entries, self._uses))
+                self._record.keep_program([self._program.index.entries, self._uses])
             self._record.store()
 
     def _forget(self) -> None:
@@ -79,42 +79,18 @@ class History:
             self._uses.pop(name, None)
 
 
-# What is kept of a program, as JSON
-
-
-def _plain(entries: Mapping[str, Entry], uses: Mapping[str, Used]) -> object:
-    files = {
-        path: (
-            b" ".join(entry.imports).decode("ascii"),
-            [(name.decode("ascii"), b" ".join(bases).decode("ascii")) for name, bases in entry.classes],
-            list(entry.generators),
-            entry.has_actors,
-        )
-        for path, entry in entries.items()
-    }
-    return files, {path: tuple(map(list, used)) for path, used in uses.items()}
-
-
 def _read(kept: Any) -> tuple[dict[str, Entry], dict[str, Used]]:
+    """The entries of the program's index and what checks have used, from lists of the fields of each."""
     from keepcause.lint.evidence.index import Entry
     from keepcause.lint.evidence.mentions import Question
     from keepcause.lint.evidence.use import Used
 
-    files, uses = kept or ({}, {})
-    entries = {
-        path: Entry(
-            tuple(imports.encode("ascii").split()),
-            tuple((name.encode("ascii"), tuple(bases.encode("ascii").split())) for name, bases in classes),
-            frozenset(generators),
-            has_actors,
-        )
-        for path, (imports, classes, generators, has_actors) in files.items()
-    }
-    return entries, {
+    entries, uses = kept or ({}, {})
+    return {path: Entry(*entry) for path, entry in entries.items()}, {
         path: Used(
-            frozenset(read),
+            frozenset(files),
             frozenset(Question(verb, tuple(names), tuple(words), file) for verb, names, words, file in questions),
             frozenset(bases),
         )
-        for path, (read, questions, bases) in uses.items()
+        for path, (files, questions, bases) in uses.items()
     }

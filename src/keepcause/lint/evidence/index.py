@@ -18,13 +18,13 @@ _MOST_DERIVED = 32
 
 
 class Entry(NamedTuple):
-    """What one file adds to the index."""
+    """What one file adds to the index, in what JSON has, too."""
 
-    imports: tuple[bytes, ...]
+    imports: list[str]
     """The words of its import statements."""
-    classes: tuple[tuple[bytes, tuple[bytes, ...]], ...]
-    """The name and the words of the bases of each of its classes."""
-    generators: frozenset[str]
+    classes: dict[str, list[str]]
+    """The name of each of its classes -> the words of its bases."""
+    generators: list[str]
     """The names of its functions that may be generators; constructors, which most files call, are none."""
     has_actors: bool
     """Whether it may call an actor."""
@@ -36,8 +36,10 @@ class Entry(NamedTuple):
         for match in _IMPORT.finditer(data):
             start = data.rfind(b"\n", 0, match.start()) + 1
             words.update(_WORD.findall(data, start, match.end()))
-        classes = tuple((match[1], tuple(_WORD.findall(match[2] or b""))) for match in _CLASS.finditer(data))
-        return cls(tuple(words), classes, generators(data), b".remote" in data)
+        classes: dict[str, list[str]] = {}
+        for match in _CLASS.finditer(data):
+            classes.setdefault(match[1].decode(), []).extend(map(bytes.decode, _WORD.findall(match[2] or b"")))
+        return cls([*map(bytes.decode, words)], classes, [*generators(data)], b".remote" in data)
 
 
 class Index:
@@ -47,7 +49,7 @@ class Index:
         """`entries` are by path, in the order of the paths."""
         self.entries = entries
 
-    def holding(self, words: Iterable[bytes]) -> set[str]:
+    def holding(self, words: Iterable[str]) -> set[str]:
         """The files that import or define one of `words`."""
         found: set[str] = set()
         for word in words:
@@ -59,8 +61,8 @@ class Index:
 
         Empty for a base of very many: only what they call one by one could tell them from those of other bases.
         """
-        found: dict[bytes, list[str]] = {}
-        pending = [name.encode()]
+        found: dict[str, list[str]] = {}
+        pending = [name]
         while pending:
             for derived in sorted(self._deriving.get(pending.pop(), ())):
                 if derived not in found:
@@ -68,7 +70,7 @@ class Index:
                     pending.append(derived)
             if len(found) > _MOST_DERIVED:
                 return {}
-        return {derived.decode(): files for derived, files in found.items()}
+        return found
 
     @cached_property
     def generators(self) -> frozenset[str]:
@@ -81,29 +83,29 @@ class Index:
         return [path for path, entry in self.entries.items() if entry.has_actors]
 
     @cached_property
-    def _importing(self) -> dict[bytes, list[str]]:
+    def _importing(self) -> dict[str, list[str]]:
         """Each word that stands in an import statement -> the files that have it there."""
-        importing: dict[bytes, list[str]] = {}
+        importing: dict[str, list[str]] = {}
         for path, entry in self.entries.items():
             for word in entry.imports:
                 importing.setdefault(word, []).append(path)
         return importing
 
     @cached_property
-    def _defining(self) -> dict[bytes, list[str]]:
+    def _defining(self) -> dict[str, list[str]]:
         """The name of each class -> the files that define one."""
-        defining: dict[bytes, list[str]] = {}
+        defining: dict[str, list[str]] = {}
         for path, entry in self.entries.items():
-            for name, _ in entry.classes:
+            for name in entry.classes:
                 defining.setdefault(name, []).append(path)
         return defining
 
     @cached_property
-    def _deriving(self) -> dict[bytes, set[bytes]]:
+    def _deriving(self) -> dict[str, set[str]]:
         """Each word that stands for a base -> the names of the classes that inherit from it."""
-        deriving: dict[bytes, set[bytes]] = {}
+        deriving: dict[str, set[str]] = {}
         for entry in self.entries.values():
-            for name, bases in entry.classes:
+            for name, bases in entry.classes.items():
                 for base in bases:
                     deriving.setdefault(base, set()).add(name)
         return deriving

@@ -130,7 +130,7 @@ class Program:
     def _concerned(self, question: Question) -> set[str]:
         if question.verb == "may_call_actor":
             return set(self.index.with_actors)
-        return {question.path, *self.index.holding(word.encode("utf-8", "surrogateescape") for word in question.words)}
+        return {question.path, *self.index.holding(question.words)}
 
     def used(self) -> Used:
         """What has been asked since the last time."""
