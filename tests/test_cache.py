@@ -302,9 +302,7 @@ def test_every_field_of_a_finding_is_kept(tmp_path: Path) -> None:
     assert again.results == record.results
 
 
-@pytest.mark.parametrize(
-    "damage", [b"", b"\n", b"{", b"[1, 2]", b"[{}, {}]", b"\xff", b'[{"x": [1]}, {"y": 3}]', b"[" * 100_000]
-)
+@pytest.mark.parametrize("damage", [b"", b"\n", b"\xff", b"[" * 100_000])
 def test_a_damaged_record_is_left_aside_with_a_warning(project: Path, damage: bytes) -> None:
     def check() -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "keepcause", "check", "-q", "--output-format=concise"]

@@ -30,6 +30,7 @@ _MOST_BYTES = 200 * 10**6
 _GRAIN = 2 * 10**9
 """A file that changed within so many nanoseconds before it was read may have changed again without its time telling."""
 _OWN = re.compile(r"[0-9a-f]{32}\.json|record-\w+\.tmp")
+_NOTHING = b"[{}, {}]\nnull"
 _TAG_NAME = "CACHEDIR.TAG"
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Files of keepcause, which can be deleted at any time.\n"
 
@@ -81,11 +82,14 @@ class Record:
         self._states: dict[str, State] = {}
         self._others: dict[str, State] = {}
         """Files that nobody asks for now, and that are no part of the program."""
-        self._program = b"null"
+        self._program = b""
 
     def load(self, files: Iterable[str], warn: Callable[[str], object]) -> None:
         """Find out what still holds for `files` and those of the program; `warn` is told of a damaged record."""
-        self._others = self._known(warn)
+        known, self._program = self._kept(warn).split(b"\n")
+        states, results = json.loads(known)
+        self._others = {name: State(*state) for name, state in states.items()}
+        self.results = {name: _result(*result) if result else None for name, result in results.items()}
         for name in sorted({*self._listed, *files}):
             before = self._others.pop(name, None)
             path = f"{self._root}/{name}"
@@ -96,27 +100,19 @@ class Record:
             self._states[name] = same or _state(path)
             self.is_outdated |= before != self._trusted(self._states[name])
 
-    def _known(self, warn: Callable[[str], object]) -> dict[str, State]:
-        """The files' states, and what was found in those that were checked."""
+    def _kept(self, warn: Callable[[str], object]) -> bytes:
+        """What `store` has written below its digest; nothing where it is not as it was written."""
         try:
             text = b"" if os.path.islink(self._path) else read(self._path)
         except OSError:
-            return {}
-        digest, _, rest = text.partition(b"\n")
-        try:
-            if digest.decode("ascii", "replace") != _digest(rest):
-                raise ValueError("its digest differs")
-            files, program = rest.split(b"\n")
-            states, results = json.loads(files)
-            known = {name: State(*state) for name, state in states.items()}
-            found = {name: _result(*result) if result else None for name, result in results.items()}
-        except (ValueError, TypeError, RecursionError):
+            return _NOTHING
+        digest, _, kept = text.partition(b"\n")
+        if digest != _digest(kept).encode():
             warn(f"{self._path}: damaged; it is not used, and written anew")
-            return {}
-        self.results, self._program = found, program
+            return _NOTHING
         with contextlib.suppress(OSError):
             os.utime(self._path, follow_symlinks=False)
-        return known
+        return kept
 
     def program(self) -> Any:
         """What was kept of the program beside its files; None where nothing was."""

@@ -61,11 +61,7 @@ class History:
         if program is None:
             return
         known = self._record.results
-        try:
-            before, self._uses = _read(self._record.program())
-        except (ValueError, TypeError, KeyError, AttributeError):  # not as it was written, in spite of its digest
-            before = {}
-            known.clear()
+        before, self._uses = _read(self._record.program())
         changed = self._record.changed.intersection(program.paths)
         program.know({name: entry for name, entry in before.items() if name not in changed})
         stale = reached(self._uses, program, changed, before)
