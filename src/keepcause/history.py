@@ -23,13 +23,13 @@ class History:
         """
         self._record = record
         self.files = files
-        self._make_program = program
-        self._program: Program | None = None
         self._uses: dict[str, Used] = {}
-        self.linked: set[str] = set()
-        """Files, by absolute path, that are to be checked again as they depend on what has changed in others."""
-        if record.changed or any(name not in record.results for name in files.values()):
-            self._forget()
+        self.stale: set[str] = set()
+        """Those, by absolute path, that are to be checked again as they depend on what has changed in others."""
+        is_known = not record.changed and all(name in record.results for name in files.values())
+        self._program = None if is_known else program()
+        if self._program:
+            self._forget(self._program)
 
     def results(self) -> dict[str, Result | None]:
         """What is known of those files, by absolute path."""
@@ -53,13 +53,10 @@ class History:
                 self._record.keep_program([self._program.index.entries, self._uses])
             self._record.store()
 
-    def _forget(self) -> None:
+    def _forget(self, program: Program) -> None:
         """Forget what may hold no longer, since files of the program have changed."""
         from keepcause.lint.evidence.use import reached  # here, as what is known already needs no linter
 
-        program = self._program = self._make_program()
-        if program is None:
-            return
         known = self._record.results
         before, self._uses = _read(self._record.program())
         changed = self._record.changed.intersection(program.paths)
@@ -69,7 +66,7 @@ class History:
             known.clear()
             self._uses.clear()
             return
-        self.linked = {path for path, name in self.files.items() if name in stale}
+        self.stale = {path for path, name in self.files.items() if name in stale}
         for name in stale | changed:
             known.pop(name, None)
             self._uses.pop(name, None)

@@ -16,7 +16,7 @@ from keepcause.lint.checked import FileReport, Trouble
 from keepcause.lint.files import NOTEBOOK, Tree, read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from keepcause.cache import Result
     from keepcause.config import Config
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from keepcause.lint.evidence.use import Used
     from keepcause.lint.finding import Finding
 
+    Checked = tuple[Result | None, Used | None]
 
-_LINKED = 20
-"""How many files one takes as long as whose check is known to ask its program."""
+_STALE = 20
+"""How many files one takes as long as that depends on others: most are turned down by their bytes."""
 
 
 class Run:
@@ -105,13 +106,13 @@ class Run:
         histories = self._histories(files, cache, warn) if cache else []
         known = {path: result for history in histories for path, result in history.results().items()}
         unknown = [path for path in files if self._absolute(path) not in known]
-        linked = set[str]().union(*(history.linked for history in histories))
-        of = {path: history for history in histories for path in history.files}
-        for path, (result, used) in zip(unknown, self._results(unknown, linked, noting=bool(histories)), strict=True):
+        stale = sum(len(history.stale) for history in histories)
+        history_of = {path: history for history in histories for path in history.files}
+        for path, (result, used) in zip(unknown, self._results(unknown, stale, noting=bool(histories)), strict=True):
             absolute = self._absolute(path)
             known[absolute] = result
-            if absolute in of:
-                of[absolute].add(absolute, result, used)
+            if absolute in history_of:
+                history_of[absolute].add(absolute, result, used)
         for history in histories:
             history.store()
         for path in files:
@@ -122,22 +123,17 @@ class Run:
                     trouble = replace(trouble, path=path)
                 yield trouble or _report(Path(path), findings)
 
-    def _results(
-        self, files: Sequence[str], linked: Collection[str], *, noting: bool
-    ) -> Iterator[tuple[Result | None, Used | None]]:
-        """What is found in each of `files`, of which `linked` are known to need more of their programs than others.
-
-        What each has used of its program is wanted where `noting`.
-        """
+    def _results(self, files: Sequence[str], stale: int, *, noting: bool) -> Iterator[Checked]:
+        """What is found in each of `files`, of which so many are `stale`, and where `noting` what its check has used."""
         from keepcause import parallel
 
-        count = parallel.processes(len(files) + _LINKED * len(linked))
+        count = parallel.processes(len(files) + _STALE * stale)
         if count > 1:
             with contextlib.suppress(Exception):  # whoever checks a file tells what is wrong
-                for program in dict.fromkeys(self._linked(files)):
-                    _ = program.index
+                for program in dict.fromkeys(self._programs_of(files)):
+                    _ = program.index  # once, before there are more processes
 
-        def check(path: str) -> tuple[Result | None, Used | None] | None:
+        def check(path: str) -> Checked | None:
             result = self.check(path)
             used = self._used(path) if noting else None
             if isinstance(result, Trouble):
@@ -145,13 +141,13 @@ class Run:
             found = (result.findings, None) if result.findings else None
             return (found, used) if found or used else None
 
-        def died(path: str, way: str) -> tuple[Result | None, Used | None]:
+        def died(path: str, way: str) -> Checked:
             return ((), Trouble(path, f"can't be checked: the process that did so ended ({way})", passing=True)), None
 
         for found in parallel.check_all(check, files, died, count):
             yield found or (None, None)
 
-    def _linked(self, files: Iterable[str]) -> Iterator[Program]:
+    def _programs_of(self, files: Iterable[str]) -> Iterator[Program]:
         """What `files` are checked in; raises ConfigError."""
         for _, inside in itertools.groupby(files, os.path.dirname):
             path = next(inside)
