@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from keepcause import cli
 from keepcause.cache import Record
 from keepcause.config.layers import Layers
 from keepcause.lint.checked import FileReport, Trouble
@@ -183,7 +184,7 @@ def test_bytes_count_where_times_do_not_tell(project: Path, checked: Callable[[]
     (project / "helper.py").write_text(HELPER)  # just now: a change in the same moment would have the same time
     checked()
     status = (project / "helper.py").stat()
-    (project / "helper.py").write_text(HELPER.replace("from None", "from ABC."[:9]))
+    (project / "helper.py").write_text(HELPER.replace("from None", "from Nope"))
     os.utime(project / "helper.py", ns=(status.st_mtime_ns, status.st_mtime_ns))
     assert checked() == ([], 1)
 
@@ -317,6 +318,18 @@ def test_a_damaged_record_is_left_aside_with_a_warning(project: Path, damage: by
     assert second.stderr == f"keepcause: warning: {record}: damaged; it is not used, and written anew\n"
     third = check()
     assert (third.stdout, third.stderr) == (first.stdout, "")
+
+
+def test_where_it_is_kept(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "sub").mkdir()
+    monkeypatch.chdir(project / "sub")
+    for options, kept in (
+        (["--no-cache"], set()),
+        (["--cache-dir", "named"], {"sub/named"}),
+        ([], {"sub/named", ".keepcause_cache"}),
+    ):
+        assert cli.main(["check", "..", *options]) == 1
+        assert {str(path.relative_to(project).parent) for path in project.rglob("CACHEDIR.TAG")} == kept
 
 
 def test_the_folder_is_hidden_from_git_and_from_backups(
