@@ -1,4 +1,4 @@
-"""What was found in the files of a program before, kept as JSON with digests of it; imports the linter's data only.
+"""What was found in the files of a program before, kept as JSON with a digest; imports the linter's data only.
 
 What is found in one file may depend on every other of its program: a record tells which files have changed, and keeps
 what it takes to say which results still hold.

@@ -185,10 +185,10 @@ class Engine:
         return None if self.settings.single_file else self._program(self._place(path)[0])
 
     def graph(self, root: Path) -> Graph:
-        """A graph of the program below `root`.
+        """A new graph of the program below `root`.
 
-        Each file is checked with one of its own: so nothing depends on which files were checked before, and the program
-        can tell on what it depends.
+        Each file is checked with one of its own: what a graph knows already it does not ask the program again, which
+        notes what the check of each file has asked.
         """
         # Here, as below: most files are turned down, and need no graph.
         from keepcause.lint.evidence.graph import Graph

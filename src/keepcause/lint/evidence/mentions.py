@@ -39,7 +39,7 @@ Verb = Literal["mention", "may_call", "may_launch", "may_call_actor"]
 
 
 class Mentions:
-    """One file."""
+    """A file's bytes, and what may be done in it to what is called by some names."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -113,7 +113,10 @@ class Mentions:
 
 
 class Question(NamedTuple):
-    """Which files do that to what is called by one of `names`: of `path` and those that import or define a word."""
+    """Which files may do something, the verb, to what is called by one of `names`.
+
+    Only `path` and those that import or define one of `words` are concerned; with `may_call_actor`, all are.
+    """
 
     verb: Verb
     names: Names

@@ -25,7 +25,7 @@ _MOST_TREES = 96
 
 
 class Program:
-    """A program's files by their path below `root`, with forward slashes."""
+    """A program's files by their path below `root`, with forward slashes; notes what it is asked."""
 
     def __init__(self, root: Path, paths: Iterable[str], given: Mapping[str, Source] | None = None) -> None:
         """`given` holds files that are parsed already, or that do not stand on disk as they are meant."""
