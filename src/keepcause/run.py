@@ -124,7 +124,7 @@ class Run:
                 yield trouble or _report(Path(path), findings)
 
     def _results(self, files: Sequence[str], stale: int, *, noting: bool) -> Iterator[Checked]:
-        """What is found in each of `files`, of which so many are `stale`, and where `noting` what its check has used."""
+        """What is found in each of `files`, so many of them `stale`, and where `noting` what its check has used."""
         from keepcause import parallel
 
         count = parallel.processes(len(files) + _STALE * stale)
