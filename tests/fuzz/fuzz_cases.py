@@ -158,10 +158,11 @@ def _grafts() -> list[str]:
     texts = [path.read_text(encoding="utf-8") for path in sorted(FIXTURES.glob("KC*/*.py"))]
     found = set()
     for text in texts:
+        lines = text.split("\n")
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.stmt) and len(code := ast.get_source_segment(text, node, padded=True) or "") < 3000:
-                found.add(textwrap.dedent(code))
-    return sorted(found)
+            if isinstance(node, ast.stmt):
+                found.add(textwrap.dedent("\n".join(lines[node.lineno - 1 : node.end_lineno])))
+    return sorted(code for code in found if len(code) < 3000)
 
 
 SPELLINGS = [
