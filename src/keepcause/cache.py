@@ -7,6 +7,7 @@ what it takes to say which results still hold.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -181,6 +182,7 @@ def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
+@functools.cache
 def _tool() -> list[list[object]]:
     """The files of this package: another version of it may find something else."""
     found = []
