@@ -13,6 +13,7 @@ import threading
 import time
 import traceback
 from multiprocessing import get_context
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -319,6 +320,38 @@ def test_a_ready_worker_that_dies_while_others_start_is_named(crew: Crew) -> Non
 def test_without_terminate_the_others_live_on(crew: Crew) -> None:
     failure_of(crew.start("raise", "hang"))
     assert crew.workers[1][2].is_alive()
+
+
+class OfForkServer:
+    """A process as a fork server has it: gone, while the word of its exit code is still on its way."""
+
+    def __init__(self) -> None:
+        ended = subprocess.Popen([sys.executable, "-c", ""])
+        ended.wait(TIMEOUT)
+        self.pid = ended.pid
+        self.sentinel, self._told = os.pipe()
+        self._telling = threading.Timer(0.3, os.write, (self._told, b"7"))
+        self._telling.start()
+
+    @property
+    def exitcode(self) -> int | None:
+        return 7 if wait([self.sentinel], 0) else None
+
+    def kill(self) -> None:
+        """Let it be: it is gone."""
+
+    def join(self) -> None:
+        self._telling.join(TIMEOUT)
+        os.close(self.sentinel)
+        os.close(self._told)
+
+
+def test_a_process_that_is_gone_before_its_exit_code_is_told(crew: Crew) -> None:
+    here, there = get_context("spawn").Pipe(duplex=False)
+    there.close()
+    crew.workers.append((0, here, OfForkServer()))
+    error = failure_of(crew.workers)
+    assert [(each.kind, each.exitcode) for each in error.failures] == [("exited", 7)]
 
 
 def test_a_process_that_somebody_else_waited_for(crew: Crew) -> None:

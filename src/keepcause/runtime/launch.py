@@ -256,8 +256,10 @@ def _exit_of(process: Any) -> tuple[bool, int | None]:
     if code is None and process.pid is not None:
         try:
             os.kill(process.pid, 0)
-        except ProcessLookupError:  # somebody else has waited for it
-            return True, None
+        except ProcessLookupError:
+            # A fork server has waited for it, and is about to say how it ended, or somebody else has.
+            end = getattr(process, "sentinel", None)
+            return True, process.exitcode if end is not None and wait([end], LAST_WORDS) else None
         except PermissionError:
             pass
     return code is not None, code
