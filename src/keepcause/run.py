@@ -79,16 +79,13 @@ class Run:
 
     def check(self, path: Path | str) -> FileReport | Trouble:
         """What is found in the file, or why it could not be checked."""
-        from keepcause.lint.attempt import TookTooLong, attempt
+        from keepcause.lint.attempt import attempt
 
         try:
             engine = self.engine(path)
         except ConfigError as error:
             return Trouble(str(error.path), error.reason)
-        found = attempt(path, lambda: engine.check(path), "checked")
-        if isinstance(found, TookTooLong):
-            self._programs.clear()
-        return found
+        return attempt(path, lambda: engine.check(path), "checked")
 
     def check_all(
         self, files: Sequence[str], cache: Path | None = None, warn: Callable[[str], object] = lambda text: None

@@ -24,10 +24,6 @@ class TooLongError(BaseException):
     """A file takes too long; nothing that waits for exceptions in between may catch it."""
 
 
-class TookTooLong(Trouble):
-    """A file on which work was ended: what it has made of the file's program may be half of it."""
-
-
 def attempt(path: Path | str, work: Callable[[], T], done: str) -> T | Trouble:
     """What `work` gives, or why the file at `path` can't be `done`, such as `checked`."""
     try:
@@ -36,7 +32,7 @@ def attempt(path: Path | str, work: Callable[[], T], done: str) -> T | Trouble:
     except RecursionError:
         return Trouble(str(path), f"nested too deeply to be {done}")
     except TooLongError:
-        return TookTooLong(str(path), f"can't be {done}: it takes longer than {SECONDS:g} s", passing=True)
+        return Trouble(str(path), f"can't be {done}: it takes longer than {SECONDS:g} s", passing=True)
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         reason = f"can't be {done} because of a fault in keepcause, please report it: {what}"

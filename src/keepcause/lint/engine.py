@@ -154,6 +154,15 @@ class Engine:
 
         Raises SourceError where they can't be read as Python and may hold a finding: else they are not parsed.
         """
+        try:
+            return self._findings(path, data)
+        except (SourceError, RecursionError):
+            raise
+        except BaseException:  # a fault, or it took too long: what was made of a program may be half of it
+            self._programs.clear()
+            raise
+
+    def _findings(self, path: Path | str, data: bytes) -> list[Finding]:
         root, name = self._place(path)
         program = None if self.settings.single_file else self._program(root)
         if program:

@@ -213,12 +213,8 @@ def _once(known: dict[Key, Value], key: Key, nothing: Value, find: Callable[[], 
     """What `find` gives, asked once; `nothing` in what is made of itself or nested too deeply to be followed."""
     if key not in known:
         known[key] = nothing
-        try:
-            with contextlib.suppress(RecursionError):
-                known[key] = find()
-        except BaseException:
-            del known[key]  # else there would be nothing for whoever asks next
-            raise
+        with contextlib.suppress(RecursionError):
+            known[key] = find()
     return known[key]
 
 
