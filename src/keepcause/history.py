@@ -17,7 +17,7 @@ class History:
     """The results of files of one program, and what they depend on."""
 
     def __init__(self, record: Record, files: Mapping[str, str], program: Callable[[], Program | None]) -> None:
-        """`files` are those that are asked for, by absolute path, with their names below the program's root.
+        """`files` are those that are asked for, as they are named, with their names below the program's root.
 
         `record` has been loaded; `program` is asked for only if something is to be checked.
         """
@@ -25,14 +25,14 @@ class History:
         self.files = files
         self._uses: dict[str, Used] = {}
         self.stale: set[str] = set()
-        """Those, by absolute path, that are to be checked again as they depend on what has changed in others."""
+        """Those that are to be checked again as they depend on what has changed in others."""
         is_known = not record.changed and all(name in record.results for name in files.values())
         self._program = None if is_known else program()
         if self._program:
             self._forget(self._program)
 
     def results(self) -> dict[str, Result | None]:
-        """What is known of those files, by absolute path."""
+        """What is known of those files."""
         known = self._record.results
         return {path: known[name] for path, name in self.files.items() if name in known}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import os
 from dataclasses import replace
@@ -42,7 +41,6 @@ class Run:
         self._programs: Programs = {}
         self._engines: dict[Settings, Engine] = {}
         self._tree = Tree()
-        self._absolute_folder = functools.cache(os.path.abspath)
 
     def files(
         self, paths: Iterable[Path], tell: Callable[[Path | str], object] = lambda path: None
@@ -102,18 +100,17 @@ class Run:
             return
         histories = self._histories(files, cache, warn) if cache else []
         known = {path: result for history in histories for path, result in history.results().items()}
-        unknown = [path for path in files if self._absolute(path) not in known]
+        unknown = [path for path in files if path not in known]
         stale = sum(len(history.stale) for history in histories)
         history_of = {path: history for history in histories for path in history.files}
         for path, (result, used) in zip(unknown, self._results(unknown, stale, noting=bool(histories)), strict=True):
-            absolute = self._absolute(path)
-            known[absolute] = result
-            if absolute in history_of:
-                history_of[absolute].add(absolute, result, used)
+            known[path] = result
+            if path in history_of:
+                history_of[path].add(path, result, used)
         for history in histories:
             history.store()
         for path in files:
-            found = known[self._absolute(path)]
+            found = known[path]
             if found is not None:
                 findings, trouble = found
                 if trouble and histories:  # of this file, but it may be known by what it is called from elsewhere
@@ -152,10 +149,6 @@ class Run:
             if program:
                 yield program
 
-    def _absolute(self, path: str) -> str:
-        folder, slash, name = path.rpartition("/")
-        return f"{self._absolute_folder(folder or slash)}/{name}"
-
     def _histories(self, files: Sequence[str], cache: Path, warn: Callable[[str], object]) -> list[History]:
         """What is known of `files`, by program and configuration; nothing where not all can be checked."""
         from keepcause.cache import Record
@@ -164,13 +157,12 @@ class Run:
         asked: dict[tuple[int, Path], dict[str, str]] = {}
         configs: dict[int, Config] = {}
         try:
-            absolute = map(self._absolute, filter(_is_plain, files))
-            for folder, inside in itertools.groupby(absolute, os.path.dirname):
+            for folder, inside in itertools.groupby(filter(_is_plain, files), os.path.dirname):
                 config = self._layers.at(folder)
                 configs[id(config)] = config
-                root = self._tree.root(folder)
-                below = len(os.path.join(root, ""))
-                asked.setdefault((id(config), root), {}).update((path, path[below:]) for path in inside)
+                for path in inside:
+                    root, name = self._tree.place(path)
+                    asked.setdefault((id(config), root), {})[path] = name
         except ConfigError:
             return []
         histories = []

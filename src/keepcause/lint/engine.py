@@ -163,7 +163,7 @@ class Engine:
             raise
 
     def _findings(self, path: Path | str, data: bytes) -> list[Finding]:
-        root, name = self._place(path)
+        root, name = self._tree.place(path)
         program = None if self.settings.single_file else self._program(root)
         if program:
             program.hold(name, data)
@@ -181,17 +181,9 @@ class Engine:
             source, self.settings, lambda *asked: _absolute(_evidence(linked, source, least, *asked), root), rules
         )
 
-    def _place(self, path: Path | str) -> tuple[Path, str]:
-        """The root of the program that the file belongs to, and the file's name below it."""
-        absolute = os.path.abspath(path)
-        folder, name = os.path.split(absolute)
-        root = self._tree.root(folder)
-        below = folder[len(str(root)) :].strip(os.sep).replace(os.sep, "/")
-        return root, f"{below}/{name}" if below else name
-
     def program(self, path: Path) -> Program | None:
         """The program that the file is checked in; None where it is checked alone."""
-        return None if self.settings.single_file else self._program(self._place(path)[0])
+        return None if self.settings.single_file else self._program(self._tree.place(path)[0])
 
     def graph(self, root: Path) -> Graph:
         """A new graph of the program below `root`.
@@ -215,7 +207,7 @@ class Engine:
         program = Program(root, self._tree.program_files(str(root)))
         given = {}
         for path, data in self._given.items():
-            place, name = self._place(Path(path))
+            place, name = self._tree.place(Path(path))
             if place == root:
                 with contextlib.suppress(SourceError):
                     given[name] = Source(data, name)

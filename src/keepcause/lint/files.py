@@ -102,6 +102,7 @@ class Tree:
         self._listed: dict[str, tuple[list[str], list[str]] | OSError] = {}
         self._of_git: dict[str, tuple[list[str] | None, list[OSError]]] = {}
         self._exists = functools.cache(os.path.exists)
+        self._below = functools.cache(self._place_of)
         self.root = functools.cache(self._root)
         """The root of the program that the files of an absolute folder belong to."""
         self.program_files = functools.cache(self._program_files)
@@ -126,6 +127,19 @@ class Tree:
             failed(failure)
         found = self._walk(top, absolute, failed, left_out) if names is None else names
         return sorted({name for name in found if not left_out(name)})
+
+    def place(self, path: Path | str) -> tuple[Path, str]:
+        """The root of the program that the file at `path` belongs to, and the file's name below it."""
+        folder, name = os.path.split(path)
+        root, below = self._below(folder)
+        return root, below + name
+
+    def _place_of(self, folder: str) -> tuple[Path, str]:
+        """The root of the program around a folder, and what comes before the names of its files below that."""
+        folder = os.path.abspath(folder)
+        root = self.root(folder)
+        below = folder[len(str(root)) :].strip(os.sep).replace(os.sep, "/")
+        return root, f"{below}/" if below else ""
 
     def _root(self, folder: str) -> Path:
         if _shares_root(folder, self._exists):
