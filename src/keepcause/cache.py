@@ -93,13 +93,11 @@ class Record:
         self.results = {name: _result(*result) if result else None for name, result in results.items()}
         for name in sorted({*self._listed, *files}):
             before = self._others.pop(name, None)
-            path = f"{self._root}/{name}"
-            same = _as_before(path, before) if before else None
-            if before and not same:
+            state = self._states[name] = _state(f"{self._root}/{name}", before)
+            if before and (state.digest != before.digest or not state.digest):  # what can't be read may be anything
                 self.changed.add(name)
                 self.results.pop(name, None)
-            self._states[name] = same or _state(path)
-            self.is_outdated |= before != self._trusted(self._states[name])
+            self.is_outdated |= before != self._trusted(state)
 
     def _kept(self, warn: Callable[[str], object]) -> bytes:
         """What `store` has written below its digest; nothing where it is not as it was written."""
@@ -150,9 +148,13 @@ class Record:
         return state if is_settled else state._replace(seen=[])
 
 
-def _state(path: str) -> State:
+def _state(path: str, before: State | None) -> State:
+    """The file's state; it need not be read where time and size are as before."""
+    seen, size = _seen(path)
+    if before and (seen, size) == (before.seen, before.size):
+        return before
     try:
-        return State(*_seen(path), _digest(read(path)))
+        return State(seen, size, _digest(read(path)))
     except OSError:
         return State([], -1, "")
 
@@ -164,18 +166,6 @@ def _seen(path: str) -> tuple[list[int], int]:
     except OSError:
         return [], -1
     return [status.st_mtime_ns, status.st_ctime_ns, status.st_ino], status.st_size
-
-
-def _as_before(path: str, before: State) -> State | None:
-    """The file's state if it is as it was before: by time and size, else by its bytes."""
-    seen, size = _seen(path)
-    if not size == before.size >= 0:
-        return None
-    try:
-        is_same = seen == before.seen or _digest(read(path)) == before.digest
-    except OSError:
-        return None
-    return State(seen, size, before.digest) if is_same else None
 
 
 def _digest(data: bytes) -> str:
