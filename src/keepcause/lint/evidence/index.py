@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from keepcause.lint.lazy.screen import generators
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 _IMPORT = re.compile(rb"import[ \t(*](?:[^\n(\\]|\\\r?\n)*(?:\([^)]*\))?")
 _WORD = re.compile(rb"\w+")
@@ -85,20 +85,19 @@ class Index:
     @cached_property
     def _importing(self) -> dict[str, list[str]]:
         """Each word that stands in an import statement -> the files that have it there."""
-        importing: dict[str, list[str]] = {}
-        for path, entry in self.entries.items():
-            for word in entry.imports:
-                importing.setdefault(word, []).append(path)
-        return importing
+        return self._files_by(lambda entry: entry.imports)
 
     @cached_property
     def _defining(self) -> dict[str, list[str]]:
         """The name of each class -> the files that define one."""
-        defining: dict[str, list[str]] = {}
+        return self._files_by(lambda entry: entry.classes)
+
+    def _files_by(self, words: Callable[[Entry], Iterable[str]]) -> dict[str, list[str]]:
+        files: dict[str, list[str]] = {}
         for path, entry in self.entries.items():
-            for name in entry.classes:
-                defining.setdefault(name, []).append(path)
-        return defining
+            for word in words(entry):
+                files.setdefault(word, []).append(path)
+        return files
 
     @cached_property
     def _deriving(self) -> dict[str, set[str]]:
