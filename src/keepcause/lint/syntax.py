@@ -64,6 +64,11 @@ def caught_names(handler: ast.ExceptHandler) -> list[str]:
     return [last_name(kind) if kind is not None else "" for kind in caught]
 
 
+def is_caught(node: ast.AST, handler: ast.ExceptHandler) -> bool:
+    """Whether `node` is the name that `handler` gives what it catches."""
+    return isinstance(node, ast.Name) and node.id == handler.name
+
+
 def short(node: ast.AST) -> str:
     """The expression's source text on one line, cut where it is long."""
     written = " ".join(ast.unparse(node).split())

@@ -12,7 +12,7 @@ from keepcause.lint.chaining.makers import hands_back, sets_cause
 from keepcause.lint.chaining.managers import UNWRAPPED, is_unwrapped
 from keepcause.lint.chaining.meant import MEANT, is_meant
 from keepcause.lint.finding import Edit, EditKind, Fix, Safety
-from keepcause.lint.syntax import LOOPS, SCOPES, block, caught_names, last_name, maker
+from keepcause.lint.syntax import LOOPS, SCOPES, block, caught_names, is_caught, last_name, maker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -284,7 +284,7 @@ def _comes_from(value: ast.expr, caught: Caught, source: Source) -> bool:
             case ast.Call(func=inner) | ast.Attribute(value=inner) | ast.Subscript(value=inner):
                 value = inner
             case _:
-                return isinstance(value, ast.Name) and value.id == caught.innermost.name
+                return is_caught(value, caught.innermost)
 
 
 def _doubt(value: ast.expr, caught: Caught, source: Source) -> str:

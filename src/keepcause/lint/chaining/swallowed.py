@@ -7,7 +7,7 @@ import builtins
 import re
 from typing import TYPE_CHECKING
 
-from keepcause.lint.syntax import EXITS, SCOPES, caught_names, last_name, maker, own_nodes
+from keepcause.lint.syntax import EXITS, SCOPES, caught_names, is_caught, last_name, maker, own_nodes
 
 if TYPE_CHECKING:
     from keepcause.lint.source import Source
@@ -44,7 +44,7 @@ def _catches(name: str, raised: str) -> bool:
 def _drops(handler: ast.ExceptHandler, source: Source) -> bool:
     """Whether `handler` neither raises, nor ends the process, nor looks at what it caught."""
     for node in own_nodes(handler):
-        if isinstance(node, ast.Raise) or (isinstance(node, ast.Name) and node.id == handler.name):
+        if isinstance(node, ast.Raise) or is_caught(node, handler):
             return False
         if isinstance(node, ast.Call) and (last_name(node.func) in _EXIT_NAMES or _LOOKS.search(last_name(node.func))):
             return False

@@ -12,7 +12,7 @@ from keepcause.lint.chaining.screen import may_handle, may_handle_in_function
 from keepcause.lint.chaining.swallowed import logs_traceback
 from keepcause.lint.finding import Grade
 from keepcause.lint.rule import Rule, Where
-from keepcause.lint.syntax import EXITS, LOOPS, block, caught_names, last_name, maker, own_nodes
+from keepcause.lint.syntax import EXITS, LOOPS, block, caught_names, is_caught, last_name, maker, own_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -199,7 +199,7 @@ def _cleans_up(statement: ast.stmt) -> bool:
 def _end(node: ast.ExceptHandler, exits: Exits) -> str:
     """How the handler ends the worker or, if nothing comes behind it, its function; empty where it does not."""
     raises = (inner.exc for inner in own_nodes(node) if isinstance(inner, ast.Raise))
-    if any(raised is None or _is_caught(raised, node) or not exits(maker(raised)) for raised in raises):
+    if any(raised is None or is_caught(raised, node) or not exits(maker(raised)) for raised in raises):
         return ""
     match next((statement for statement in reversed(node.body) if not _is_constant(statement)), node.body[-1]):
         case ast.Raise():
@@ -211,11 +211,6 @@ def _end(node: ast.ExceptHandler, exits: Exits) -> str:
         case ast.Return() | ast.Continue() | ast.Break():
             return ""
     return _ENDS_THE_FUNCTION
-
-
-def _is_caught(raised: ast.expr, node: ast.ExceptHandler) -> bool:
-    """Whether it is called as what the handler caught."""
-    return isinstance(raised, ast.Name) and raised.id == node.name
 
 
 def _is_constant(statement: ast.stmt) -> bool:
@@ -258,7 +253,7 @@ def _hands_on(node: ast.ExceptHandler, meanings: Meanings) -> bool:
 def _mentions(value: ast.expr, node: ast.ExceptHandler, meanings: Meanings) -> bool:
     """Whether `value` holds the exception or its traceback."""
     for inner in ast.walk(value):
-        if isinstance(inner, ast.Name) and inner.id == node.name:
+        if is_caught(inner, node):
             return True
         called = meanings(inner.func) if isinstance(inner, ast.Call) else ()
         if any(r.startswith("traceback.format") or r in ("sys.exc_info", "sys.exception") for r in called):
