@@ -31,7 +31,7 @@ def told(this: Session, paths: Iterable[Path]) -> Iterator[FileReport]:
     def tell(path: Path | str, what: str) -> None:
         counts[what] += 1
         if what != _CHECKED:
-            print(f"{shown_path(path)}: {what}", file=sys.stderr)
+            _say(path, what)
 
     for engine, report in this.reports_one_by_one(paths, lambda path: tell(path, _EXCLUDED)):
         tell(report.path, _fate(engine, report))
@@ -44,7 +44,11 @@ def told(this: Session, paths: Iterable[Path]) -> Iterator[FileReport]:
 
 def listed(this: Session, paths: Iterable[Path]) -> Iterator[str]:
     """Every file that would be checked; the error stream is told of each that is excluded."""
-    return this.files(paths, lambda path: print(f"{shown_path(path)}: {_EXCLUDED}", file=sys.stderr))
+    return this.files(paths, lambda path: _say(path, _EXCLUDED))
+
+
+def _say(path: Path | str, what: str) -> None:
+    print(f"{shown_path(path)}: {what}", file=sys.stderr)
 
 
 def _fate(engine: Engine, report: FileReport) -> str:
