@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from keepcause.config import ConfigError, spelled
 from keepcause.lint.checked import FileReport, Trouble
-from keepcause.lint.files import NOTEBOOK, Tree, read
+from keepcause.lint.files import Tree, notebook, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ class Run:
 
         asked = [path for path in paths if not left_out(path, self._layers.force_excluded(path))]
         if self._given is not None:
-            yield from (Trouble(path, NOTEBOOK) if path.endswith(".ipynb") else path for path in map(str, asked))
+            yield from (notebook(path) or path for path in map(str, asked))
         else:
             yield from self._tree.expand(asked, lambda path, top: left_out(path, self._layers.excluded(path, top)))
 

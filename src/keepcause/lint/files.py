@@ -23,8 +23,6 @@ ROOT_MARKS = (".git", "pyproject.toml", "setup.cfg", "setup.py")
 CACHE_FOLDER = ".keepcause_cache"
 SKIPPED = frozenset({".git", ".venv", "node_modules", "__pycache__", CACHE_FOLDER})
 """Folders that are never walked."""
-NOTEBOOK = "is a notebook; check what `jupyter nbconvert --to script` makes of it"
-"""Why a file that is called so is not checked: what it holds is JSON, which may be Python by chance."""
 _TEST_PARTS = frozenset({"test", "tests", "testing", "test_utils", "benchmark", "benchmarks"})
 _TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py|conftest\.py")
 _AT_ONCE = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -187,8 +185,8 @@ class Tree:
             yield from ((below + name, prefix + name) for name in names)
         elif not os.path.lexists(path):
             yield path, Trouble(path, "does not exist")
-        elif path.endswith(".ipynb"):
-            yield path, Trouble(path, NOTEBOOK)
+        elif trouble := notebook(path):
+            yield path, trouble
         else:
             yield os.path.abspath(path), path
 
@@ -216,6 +214,13 @@ class Tree:
         if isinstance(listed, OSError):
             raise OSError(listed.errno, listed.strerror, folder)
         return listed
+
+
+def notebook(path: str) -> Trouble | None:
+    """Why a file that is called like a notebook is not checked: it holds JSON, which may be Python by chance."""
+    if path.endswith(".ipynb"):
+        return Trouble(path, "is a notebook; check what `jupyter nbconvert --to script` makes of it")
+    return None
 
 
 def _closed(path: str) -> OSError | None:
